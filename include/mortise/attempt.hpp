@@ -1,0 +1,56 @@
+// The answer to try_acquire: a hold, or who is in the way.
+#pragma once
+
+#include <mortise/config.hpp>
+#include <mortise/error.hpp>
+#include <mortise/hold.hpp>
+#include <mortise/holder.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace mortise::inline v0 {
+
+// Why there is no hold. Busy and timed out are ordinary answers, not exceptions.
+struct refusal {
+    std::error_code reason;                   // an errc
+    std::optional<mortise::holder> holder{};  // who holds it, where the store knows
+    std::optional<std::size_t> place{};       // our place in the queue when we gave up; 1 is next
+    std::string detail{};                     // one line for people: what, where, what to do
+
+    // The whole story in one line.
+    MORTISE_API std::string describe() const;
+};
+
+// Like std::expected<hold, refusal>. Looking at it is the point, so it may not be dropped: a dropped hold is a lock
+// released at once.
+class [[nodiscard]] attempt {
+public:
+    attempt(mortise::hold granted) noexcept : hold_(std::move(granted)) {}  // NOLINT(google-explicit-constructor)
+    attempt(mortise::refusal why) noexcept : refusal_(std::move(why)) {}    // NOLINT(google-explicit-constructor)
+
+    explicit operator bool() const noexcept { return !refusal_.has_value(); }
+
+    // Only when granted.
+    mortise::hold& operator*() & noexcept { return hold_; }
+    mortise::hold&& operator*() && noexcept { return std::move(hold_); }
+    mortise::hold* operator->() noexcept { return &hold_; }
+
+    // The hold, or the refusal as an exception.
+    MORTISE_API mortise::hold& value() &;
+    MORTISE_API mortise::hold value() &&;
+
+    // Only when refused.
+    const mortise::refusal& refusal() const noexcept { return *refusal_; }
+
+    std::error_code reason() const noexcept { return refusal_ ? refusal_->reason : std::error_code{}; }
+
+private:
+    mortise::hold hold_;
+    std::optional<mortise::refusal> refusal_;
+};
+
+}  // namespace mortise::inline v0

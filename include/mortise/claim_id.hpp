@@ -1,0 +1,33 @@
+// The secret that makes a claim ours.
+#pragma once
+
+#include <mortise/config.hpp>
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace mortise::inline v0 {
+
+// 128 random bits, chosen before the first byte is sent. A claim, a renewal and a release that name the same id can
+// be repeated and get the same answer; whoever knows the id may release, so it is never printed in full.
+struct MORTISE_API claim_id {
+    std::array<std::uint64_t, 2> bits{};
+
+    static claim_id random();
+
+    // 32 hex digits: the whole secret, for a store's wire.
+    std::string hex() const;
+
+    friend auto operator<=>(const claim_id&, const claim_id&) noexcept = default;
+};
+
+}  // namespace mortise::inline v0
+
+template <>
+struct std::hash<mortise::claim_id> {
+    std::size_t operator()(const mortise::claim_id& id) const noexcept {
+        return static_cast<std::size_t>(id.bits[0] ^ id.bits[1]);  // random already
+    }
+};

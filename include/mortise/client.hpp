@@ -1,0 +1,106 @@
+// The client: one process's connection to the store where the locks live.
+#pragma once
+
+#include <mortise/attempt.hpp>
+#include <mortise/boot_clock.hpp>
+#include <mortise/claim.hpp>
+#include <mortise/claim_id.hpp>
+#include <mortise/config.hpp>
+#include <mortise/hold.hpp>
+#include <mortise/observer.hpp>
+#include <mortise/promises.hpp>
+#include <mortise/unique_function.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace mortise::inline v0 {
+
+namespace core {
+class engine;
+struct access;
+}  // namespace core
+
+struct client_options {
+    // Lease of claims that name none. Unset: the store's default.
+    std::optional<std::chrono::nanoseconds> lease{};
+
+    // Shown to whoever finds a lock taken; at most 200 bytes. Empty: the program's name.
+    std::string label{};
+
+    // Refuse to construct where the store has no fencing tokens.
+    bool require_token = false;
+
+    // Turns in a row that a lock may be handed over inside this process before the store is asked again. 0: none.
+    unsigned hand_over_turns = 16;
+
+    // How much earlier than the store a hold ends for its owner: a share of the lease, for clocks that run at
+    // different speeds, and a fixed part.
+    double drift = 0.01;
+    std::chrono::nanoseconds margin = std::chrono::milliseconds{2};
+
+    // A request without an answer is repeated, with the same id, after `reply_timeout`; a call whose requests stay
+    // without an answer for `patience` fails with errc::unreachable.
+    std::chrono::nanoseconds reply_timeout = std::chrono::seconds{1};
+    std::chrono::nanoseconds patience = std::chrono::seconds{10};
+
+    // How long release() and the destructor of a hold wait for the store, and ~client() for all of them together.
+    std::chrono::nanoseconds release_wait = std::chrono::seconds{1};
+    std::chrono::nanoseconds close_wait = std::chrono::milliseconds{250};
+
+    std::shared_ptr<mortise::observer> observer{};
+};
+
+// Cheap to use from many threads at once; one client per process and store is enough. The constructor only reads
+// the URL (errors: bad_url, unknown_store, no_token, invalid_option); it connects when first used.
+//
+// Threads: at most two, started when first needed: one renews and keeps time, one runs user callbacks.
+//
+// The destructor answers waiting calls with errc::closed, releases what is still held (kept_by::lease excepted) and
+// waits at most `close_wait` for that. Holds, mutexes and guards may outlive it: they answer `closed`.
+//
+// After fork, every call in the child answers errc::forked and touches no lock of the parent's; what the child
+// inherited is leaked, not closed. A child that wants locks makes a client of its own.
+class MORTISE_API client {
+public:
+    explicit client(std::string_view store_url, client_options options = {});
+    ~client();
+    client(client&&) noexcept;
+    client& operator=(client&&) noexcept;
+
+    // A hold or a refusal. Does not wait unless options.wait says so. Busy, timed out, cancelled, unreachable and
+    // the like are refusals; only invalid arguments throw (invalid_name, invalid_option).
+    [[nodiscard]] attempt try_acquire(std::string_view name, const claim_options& options = {});
+
+    // A hold. Waits for ever unless options.wait says otherwise, and throws mortise::error for every refusal; the
+    // second form sets `ec` and answers an empty hold.
+    [[nodiscard]] hold acquire(std::string_view name, const claim_options& options = {});
+    [[nodiscard]] hold acquire(std::string_view name, const claim_options& options, std::error_code& ec);
+
+    // The primitive under everything above: never blocks, calls `done` exactly once with the answer, on the
+    // notifier thread. options.wait unset: waits for ever. Throws only for invalid arguments, before `done` is
+    // taken.
+    using completion = unique_function<void(attempt)>;
+    void start(claim wanted, completion done);
+
+    // Releases a claim by its id, from anywhere: how a script ends a detached claim. An id that is not a claim of
+    // this name releases nothing.
+    release_result release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept;
+
+    const mortise::promises& promises() const noexcept;
+
+    // The address as given, secrets masked.
+    const std::string& store() const noexcept;
+
+private:
+    friend struct core::access;
+    explicit client(std::shared_ptr<core::engine> made) noexcept;
+
+    std::shared_ptr<core::engine> engine_;
+};
+
+}  // namespace mortise::inline v0

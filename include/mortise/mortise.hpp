@@ -1,0 +1,14 @@
+// Everything a user of the library sees.
+#pragma once
+
+#include <mortise/attempt.hpp>
+#include <mortise/boot_clock.hpp>
+#include <mortise/claim.hpp>
+#include <mortise/client.hpp>
+#include <mortise/error.hpp>
+#include <mortise/fenced.hpp>
+#include <mortise/hold.hpp>
+#include <mortise/mutex.hpp>
+#include <mortise/observer.hpp>
+#include <mortise/promises.hpp>
+#include <mortise/recursive_mutex.hpp>

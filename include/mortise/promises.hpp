@@ -1,0 +1,30 @@
+// What a store promises, in a form that code, tests and documents read.
+#pragma once
+
+#include <mortise/config.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mortise::inline v0 {
+
+// A demand that a store does not promise is refused by name, never met by pretending.
+struct promises {
+    std::string store{};              // "memory", "redis single", ...
+    bool tokens = false;              // fencing tokens that strictly rise
+    bool fifo = false;                // waiters are served strictly in order of arrival
+    bool detached = false;            // kept_by::lease
+    bool leases = false;              // a hold can end by time
+    std::uint32_t most_capacity = 1;  // largest capacity of a name; 1: exclusive locks only
+
+    // The lease of a claim that names none. Unset: the store itself notices the holder's death, so none is needed.
+    std::optional<std::chrono::nanoseconds> default_lease{};
+
+    std::string reach{};              // who can meet on it: "threads of one process", "processes of one host", ...
+    std::vector<std::string> ends{};  // when the promise of exclusion ends, one sentence each
+};
+
+}  // namespace mortise::inline v0

@@ -1,0 +1,159 @@
+// What a store author implements.
+#pragma once
+
+#include <mortise/boot_clock.hpp>
+#include <mortise/claim.hpp>
+#include <mortise/claim_id.hpp>
+#include <mortise/config.hpp>
+#include <mortise/hold.hpp>
+#include <mortise/holder.hpp>
+#include <mortise/promises.hpp>
+#include <mortise/spi/clock.hpp>
+#include <mortise/unique_function.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace mortise::inline v0 {
+
+// A store answers claims and nothing else: it knows no mutexes, threads or callbacks. The rules every store obeys:
+//
+//  1. Every verb returns at once. Its reply is called exactly once if an answer arrives, from any thread, possibly
+//  before
+//     the verb returns; never with a lock of the store's held. No answer is fine too: the core repeats the request.
+//  2. Every verb is idempotent in the claim's id: a repeat is answered as the first was, for as long as the lease
+//  of the
+//     claim. A claim that arrives after its own release is not granted.
+//  3. "Unknown" is an answer: a request that failed on the way is reported as such, never guessed.
+//  4. A waiting claim is granted later by events::granted, which may be lost, late or repeated: the core asks
+//  again.
+//  5. What the store cannot do stands in promises(), and the core refuses it before the store is asked.
+namespace spi {
+
+using duration = std::chrono::nanoseconds;
+using time_point = boot_clock::time_point;
+
+template <class Answer>
+using reply = unique_function<void(Answer)>;
+
+struct claim_request {
+    std::string_view name;  // valid during the call only, as are all views here
+    claim_id id;
+    std::uint32_t capacity = 1;
+    std::uint32_t weight = 1;
+    std::optional<duration> lease;  // none: lasts while the process does
+    mortise::renew renew = mortise::renew::on;
+    mortise::kept_by kept_by = mortise::kept_by::process;
+    bool queue = false;  // wait in line if it cannot be granted now
+    std::string_view label;
+};
+
+struct grant {
+    std::uint64_t counter = 0;      // the store's part of the token; 0 where it has none
+    std::optional<duration> lease;  // as given, which may differ from the one asked for
+
+    // An instant on the client's clock that is not later than the store's granting. The core takes the earlier of
+    // this and the sending of the request; a pushed grant has no request, so there it is the store's duty.
+    time_point counted_from{};
+};
+
+// How things stand for a claim that was not granted.
+struct standing {
+    std::optional<mortise::holder> holder{};
+    std::optional<std::size_t> place{};  // in the queue, 1 is next; unset: not queued
+    std::optional<duration> free_in{};   // at the latest, if nobody renews
+};
+
+struct claim_answer {
+    enum class verdict {
+        granted,
+        queued,   // events::granted will follow
+        busy,     // not granted, and not in the queue
+        refused,  // final: kind_mismatch, invalid, no rights, withdrawn
+        unknown,  // it may or may not have happened; ask again with the same id
+    };
+    verdict is = verdict::unknown;
+    spi::grant grant{};
+    spi::standing standing{};
+    std::error_code reason{};
+    std::string detail{};
+};
+
+struct renewal {
+    std::string_view name;
+    claim_id id;
+    duration lease{};
+};
+
+enum class renewal_answer { renewed, lost, unknown };
+
+enum class release_answer {
+    released,    // also: left the queue
+    expired,     // no such claim, and nobody holds the name
+    taken_over,  // no such claim, and somebody else holds the name
+    unknown,
+};
+
+struct listed {
+    std::string name;
+    mortise::holder holder;
+    std::uint32_t capacity = 1;
+    std::uint32_t weight = 1;
+    std::size_t waiting = 0;
+};
+
+// Pushed by the store, from any thread, with no lock of the store's held.
+class MORTISE_API events {
+public:
+    virtual ~events();
+    virtual void granted(const claim_id&, const grant&) = 0;  // a queued claim's turn has come
+    virtual void lost(const claim_id&) = 0;                   // taken away: broken, revoked
+};
+
+// What a store is opened with; all of it outlives the store.
+struct context {
+    spi::clock& clock;
+    spi::events& events;
+    std::string host;
+    std::int64_t pid;
+};
+
+class MORTISE_API store {
+public:
+    virtual ~store();
+
+    virtual const mortise::promises& promises() const noexcept = 0;
+
+    virtual void claim(const claim_request&, reply<claim_answer>) = 0;
+
+    // All due renewals of a client in one call; as many answers, in the same order.
+    virtual void renew(std::span<const renewal>, reply<std::vector<renewal_answer>>) = 0;
+
+    // Gives a grant back, or leaves the queue.
+    virtual void release(std::string_view name, const claim_id&, reply<release_answer>) = 0;
+
+    // Who holds what. `unknown` on the way is an error code.
+    virtual void list(reply<std::vector<listed>>) = 0;
+
+    // Takes the lock from whoever holds it with that counter, tells the holder (events::lost) and raises the next
+    // token. False: somebody else holds it by now, or nobody.
+    virtual void break_hold(std::string_view name, std::uint64_t counter, reply<bool>) = 0;
+
+    // No reply and no event after this returns. Claims kept by the process may be dropped.
+    virtual void close() noexcept = 0;
+};
+
+using store_factory = std::function<std::unique_ptr<store>(const context&)>;
+
+}  // namespace spi
+
+}  // namespace mortise::inline v0

@@ -1,0 +1,40 @@
+// A store in front of a store.
+#pragma once
+
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+namespace mortise::inline v0 {
+
+namespace spi {
+
+// Forwards everything, in both directions. Faults, tracing and histories are subclasses that override what they
+// bend; nothing in the core or in a store knows about them.
+class MORTISE_API store_wrapper : public store, public events {
+public:
+    store_wrapper(const context& outer, const store_factory& make_inner);
+    ~store_wrapper() override;
+
+    const mortise::promises& promises() const noexcept override;
+    void claim(const claim_request&, reply<claim_answer>) override;
+    void renew(std::span<const renewal>, reply<std::vector<renewal_answer>>) override;
+    void release(std::string_view name, const claim_id&, reply<release_answer>) override;
+    void list(reply<std::vector<listed>>) override;
+    void break_hold(std::string_view name, std::uint64_t counter, reply<bool>) override;
+    void close() noexcept override;
+
+    void granted(const claim_id&, const grant&) override;
+    void lost(const claim_id&) override;
+
+protected:
+    store& inner() noexcept { return *inner_; }
+    spi::clock& clock() noexcept { return outer_.clock; }
+
+private:
+    context outer_;
+    std::unique_ptr<store> inner_;
+};
+
+}  // namespace spi
+
+}  // namespace mortise::inline v0

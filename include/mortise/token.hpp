@@ -1,0 +1,43 @@
+// The fencing token: the number by which a resource tells an old holder from a new one.
+#pragma once
+
+#include <mortise/config.hpp>
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace mortise::inline v0 {
+
+// Strictly rises over conflicting grants of one name: a later holder always has the larger token, whatever was
+// paused, delayed or partitioned in between. Tokens of different names are not related.
+//
+// The upper 54 bits are the store's own counter, the lower 10 the turn of a hand-over inside one process, so a lock
+// that changes hands without a trip to the store still gets a new token. To a resource it is just a number. In JSON
+// it is written as a string: a double cannot carry it.
+class token {
+public:
+    static constexpr unsigned turn_bits = 10;
+    static constexpr std::uint64_t most_turns = (std::uint64_t{1} << turn_bits) - 1;
+
+    constexpr token() noexcept = default;
+    constexpr explicit token(std::uint64_t value) noexcept : value_(value) {}
+    static constexpr token of(std::uint64_t counter, std::uint64_t turn) noexcept {
+        return token{(counter << turn_bits) | turn};
+    }
+
+    constexpr std::uint64_t value() const noexcept { return value_; }
+    constexpr std::uint64_t counter() const noexcept { return value_ >> turn_bits; }
+    constexpr std::uint64_t turn() const noexcept { return value_ & most_turns; }
+
+    friend constexpr auto operator<=>(token, token) noexcept = default;
+
+private:
+    std::uint64_t value_ = 0;
+};
+
+inline std::string to_string(token t) {
+    return std::to_string(t.value());
+}
+
+}  // namespace mortise::inline v0
