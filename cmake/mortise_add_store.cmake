@@ -1,0 +1,64 @@
+# mortise_add_store(<name>
+#     SCHEMES <scheme>...       the URL schemes it answers
+#     SOURCES <file>...         the store itself; <name>_store.hpp declares open()
+#     FIXTURE <file>...         what tests need of it; fixture.hpp declares make_fixture()
+#     TESTS <file>...           its own tests, built into store_<name>_tests
+#     [LIBRARIES <target>...])  its client library
+#
+# In namespace mortise::stores::<name> there must be
+#     spi::store_factory open(const base::url&);
+#     std::unique_ptr<spi::fixture> make_fixture();
+function(mortise_add_store name)
+    cmake_parse_arguments(PARSE_ARGV 1 store "" "" "SCHEMES;SOURCES;FIXTURE;TESTS;LIBRARIES")
+    if(store_UNPARSED_ARGUMENTS OR NOT store_SCHEMES OR NOT store_SOURCES)
+        message(FATAL_ERROR "mortise_add_store(${name}): SCHEMES and SOURCES are needed, not '${store_UNPARSED_ARGUMENTS}'")
+    endif()
+
+    mortise_add_layer(store_${name} ${store_SOURCES})
+    target_link_libraries(mortise_store_${name} PRIVATE ${store_LIBRARIES})
+
+    list(TRANSFORM store_FIXTURE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+    set_property(GLOBAL APPEND PROPERTY MORTISE_STORES ${name})
+    set_property(GLOBAL APPEND PROPERTY MORTISE_STORE_LIBRARIES ${store_LIBRARIES})
+    set_property(GLOBAL APPEND PROPERTY MORTISE_FIXTURE_SOURCES ${store_FIXTURE})
+    set_property(GLOBAL PROPERTY MORTISE_SCHEMES_OF_${name} ${store_SCHEMES})
+
+    if(MORTISE_WITH_TESTS AND store_TESTS)
+        mortise_add_tests(store_${name}_tests SOURCES ${store_TESTS} LIBRARIES mortise_fixtures ${store_LIBRARIES})
+    endif()
+endfunction()
+
+# Writes registry.cpp and fixtures.cpp from what mortise_add_store was told, and makes them the targets
+# mortise_registry and (with tests) mortise_fixtures.
+function(mortise_generate_registry)
+    get_property(stores GLOBAL PROPERTY MORTISE_STORES)
+    list(SORT stores)
+    set(registry_includes "")
+    set(registry_entries "")
+    set(fixture_includes "")
+    set(fixture_entries "")
+    set(entry_count 0)
+    foreach(name IN LISTS stores)
+        string(APPEND registry_includes "#include \"stores/${name}/${name}_store.hpp\"\n")
+        get_property(schemes GLOBAL PROPERTY MORTISE_SCHEMES_OF_${name})
+        foreach(scheme IN LISTS schemes)
+            string(APPEND registry_entries "    {\"${scheme}\", &mortise::stores::${name}::open},\n")
+            math(EXPR entry_count "${entry_count} + 1")
+        endforeach()
+        string(APPEND fixture_includes "#include \"stores/${name}/fixture.hpp\"\n")
+        string(APPEND fixture_entries "    all.push_back(mortise::stores::${name}::make_fixture());\n")
+    endforeach()
+
+    set(generated ${PROJECT_BINARY_DIR}/generated)
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/registry.cpp.in ${generated}/registry.cpp @ONLY)
+    mortise_add_layer(registry ${generated}/registry.cpp)
+
+    if(MORTISE_WITH_TESTS)
+        get_property(fixture_sources GLOBAL PROPERTY MORTISE_FIXTURE_SOURCES)
+        get_property(libraries GLOBAL PROPERTY MORTISE_STORE_LIBRARIES)
+        configure_file(${PROJECT_SOURCE_DIR}/cmake/fixtures.cpp.in ${generated}/fixtures.cpp @ONLY)
+        add_library(mortise_fixtures STATIC ${generated}/fixtures.cpp ${fixture_sources})
+        mortise_own(mortise_fixtures)
+        target_link_libraries(mortise_fixtures PUBLIC mortise_internals ${libraries})
+    endif()
+endfunction()

@@ -1,0 +1,18 @@
+# find_package(mortise) gives mortise::mortise.
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mortise)
+
+install(TARGETS mortise EXPORT mortise-targets)
+install(DIRECTORY include/mortise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT mortise-targets NAMESPACE mortise:: DESTINATION ${package_dir})
+
+configure_package_config_file(cmake/mortise-config.cmake.in ${PROJECT_BINARY_DIR}/generated/mortise-config.cmake
+    INSTALL_DESTINATION ${package_dir})
+# No promise across minor versions before 1.0.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/mortise-config-version.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES
+    ${PROJECT_BINARY_DIR}/generated/mortise-config.cmake
+    ${PROJECT_BINARY_DIR}/generated/mortise-config-version.cmake
+    DESTINATION ${package_dir})

@@ -1,0 +1,36 @@
+# Decides MORTISE_WITH_TESTS and says how a test program is built and registered.
+
+set(MORTISE_WITH_TESTS OFF)
+if(MORTISE_BUILD_TESTS STREQUAL "AUTO")
+    find_package(GTest 1.12 CONFIG QUIET)
+    set(MORTISE_WITH_TESTS ${GTest_FOUND})
+    if(NOT GTest_FOUND)
+        message(STATUS "Tests are not built: GoogleTest was not found (packages libgtest-dev and libgmock-dev)")
+    endif()
+elseif(MORTISE_BUILD_TESTS)
+    find_package(GTest 1.12 CONFIG)
+    if(NOT GTest_FOUND)
+        message(FATAL_ERROR "The tests need GoogleTest 1.12 or newer (packages libgtest-dev and libgmock-dev)")
+    endif()
+    set(MORTISE_WITH_TESTS ON)
+endif()
+
+if(MORTISE_WITH_TESTS)
+    enable_testing()
+    include(GoogleTest)
+endif()
+
+# mortise_add_tests(<target> SOURCES <file>... [LIBRARIES <target>...] [PROPERTIES <ctest property> <value>...])
+# One program, each of its tests a ctest entry. It sees the internals of the library and tests/support.
+function(mortise_add_tests target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;PROPERTIES")
+    add_executable(${target} ${arg_SOURCES})
+    mortise_own(${target})
+    target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
+    target_link_libraries(${target} PRIVATE
+        ${arg_LIBRARIES} mortise_test_support mortise_internals GTest::gmock GTest::gtest_main)
+    gtest_discover_tests(${target}
+        TEST_PREFIX ${target}.
+        DISCOVERY_MODE PRE_TEST
+        PROPERTIES TIMEOUT 120 LABELS ${target} ${arg_PROPERTIES})
+endfunction()
