@@ -115,8 +115,8 @@ struct listed {
 class MORTISE_API events {
 public:
     virtual ~events();
-    virtual void granted(const claim_id&, const grant&) = 0;  // a queued claim's turn has come
-    virtual void lost(const claim_id&) = 0;                   // taken away: broken, revoked
+    virtual void granted(std::string_view name, const claim_id&, const grant&) = 0;  // a queued claim's turn has come
+    virtual void lost(std::string_view name, const claim_id&) = 0;                   // taken away: broken, revoked
 };
 
 // What a store is opened with; all of it outlives the store.

@@ -23,8 +23,8 @@ public:
     void break_hold(std::string_view name, std::uint64_t counter, reply<bool>) override;
     void close() noexcept override;
 
-    void granted(const claim_id&, const grant&) override;
-    void lost(const claim_id&) override;
+    void granted(std::string_view name, const claim_id&, const grant&) override;
+    void lost(std::string_view name, const claim_id&) override;
 
 protected:
     store& inner() noexcept { return *inner_; }

@@ -1,0 +1,31 @@
+// How the tests bring up a store.
+#pragma once
+
+#include <mortise/config.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mortise::inline v0::spi {
+
+// One per store folder. It starts a private server (loopback port, temporary directory) when first asked for a URL, and
+// stops it when destroyed. The conformance suite runs on every fixture the build knows.
+class MORTISE_API fixture {
+public:
+    virtual ~fixture();
+
+    virtual std::string_view store() const noexcept = 0;  // the folder's name
+
+    // An address where no lock is held and that no other call of this returned.
+    virtual std::string fresh_url() = 0;
+
+    // Why a kind cannot run on this store: one sentence, or empty when it can.
+    virtual std::string reason_against(std::string_view kind) const = 0;
+};
+
+// Made by the build from src/stores/*/fixture.hpp.
+std::vector<std::unique_ptr<fixture>> all_fixtures();
+
+}  // namespace mortise::inline v0::spi

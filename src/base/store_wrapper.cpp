@@ -1,0 +1,45 @@
+#include <mortise/spi/fixture.hpp>
+#include <mortise/spi/store_wrapper.hpp>
+
+namespace mortise::inline v0::spi {
+
+clock::~clock() = default;
+notifier::~notifier() = default;
+events::~events() = default;
+store::~store() = default;
+fixture::~fixture() = default;
+
+store_wrapper::store_wrapper(const context& outer, const store_factory& make_inner)
+    : outer_(outer), inner_(make_inner(context{outer.clock, *this, outer.host, outer.pid})) {}
+
+store_wrapper::~store_wrapper() = default;
+
+const mortise::promises& store_wrapper::promises() const noexcept {
+    return inner_->promises();
+}
+void store_wrapper::claim(const claim_request& wanted, reply<claim_answer> done) {
+    inner_->claim(wanted, std::move(done));
+}
+void store_wrapper::renew(std::span<const renewal> due, reply<std::vector<renewal_answer>> done) {
+    inner_->renew(due, std::move(done));
+}
+void store_wrapper::release(std::string_view name, const claim_id& id, reply<release_answer> done) {
+    inner_->release(name, id, std::move(done));
+}
+void store_wrapper::list(reply<std::vector<listed>> done) {
+    inner_->list(std::move(done));
+}
+void store_wrapper::break_hold(std::string_view name, std::uint64_t counter, reply<bool> done) {
+    inner_->break_hold(name, counter, std::move(done));
+}
+void store_wrapper::close() noexcept {
+    inner_->close();
+}
+void store_wrapper::granted(std::string_view name, const claim_id& id, const grant& given) {
+    outer_.events.granted(name, id, given);
+}
+void store_wrapper::lost(std::string_view name, const claim_id& id) {
+    outer_.events.lost(name, id);
+}
+
+}  // namespace mortise::inline v0::spi

@@ -1,0 +1,21 @@
+// Text for people: quoting what came from outside, durations, UTF-8.
+#pragma once
+
+#include <mortise/config.hpp>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace mortise::inline v0::base {
+
+// In single quotes, control and non-ASCII-printable bytes as \xNN, cut after 80 bytes: safe in a log line.
+std::string quoted(std::string_view text);
+
+// "250 ms", "12 s", "3 min": two significant units are never needed.
+std::string readable(std::chrono::nanoseconds span);
+
+bool valid_utf8(std::string_view text) noexcept;
+bool has_control(std::string_view text) noexcept;  // C0, DEL and C1 (as UTF-8)
+
+}  // namespace mortise::inline v0::base

@@ -1,0 +1,139 @@
+#include "base/url.hpp"
+
+#include "base/text.hpp"
+
+#include <mortise/error.hpp>
+
+#include <algorithm>
+
+namespace mortise::inline v0::base {
+namespace {
+
+[[noreturn]] void bad(const std::string& shown, const std::string& what) {
+    throw error(errc::bad_url, "store address " + quoted(shown) + ": " + what +
+                                   "; expected SCHEME:NAME or SCHEME://[user:password@]host[:port][/path][?key=value]");
+}
+
+bool scheme_letter(char c, bool first) {
+    const bool letter = c >= 'a' && c <= 'z';
+    return first ? letter : letter || (c >= '0' && c <= '9') || c == '+' || c == '-';
+}
+
+int hex_digit(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+std::string unescape(std::string_view text, const std::string& shown) {
+    std::string plain;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '%') {
+            plain += text[i];
+            continue;
+        }
+        const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+        const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+        if (high < 0 || low < 0) bad(shown, "a % must be followed by two hex digits (write %25 for a plain %)");
+        plain += static_cast<char>(high * 16 + low);
+        i += 2;
+    }
+    return plain;
+}
+
+// Everything between "://user:" and the last '@' of the authority is a secret.
+std::string mask(std::string_view text) {
+    const auto slashes = text.find("://");
+    if (slashes == std::string_view::npos) return std::string(text);
+    const auto start = slashes + 3;
+    const auto end = std::min(text.find('/', start), text.size());
+    const auto at = text.substr(start, end - start).rfind('@');
+    if (at == std::string_view::npos) return std::string(text);
+    const auto colon = text.substr(start, at).find(':');
+    if (colon == std::string_view::npos) return std::string(text);
+    return std::string(text.substr(0, start + colon + 1)) + "***" + std::string(text.substr(start + at));
+}
+
+bool good_host(std::string_view host) {
+    std::string_view name = host;
+    std::string_view port;
+    if (!host.empty() && host.front() == '[') {
+        const auto close = host.find(']');
+        if (close == std::string_view::npos || close < 2) return false;
+        port = host.substr(close + 1);
+        if (!port.empty() && port.front() != ':') return false;
+        name = host.substr(1, close - 1);
+    } else if (const auto colon = host.find(':'); colon != std::string_view::npos) {
+        name = host.substr(0, colon);
+        port = host.substr(colon);
+    }
+    if (name.empty() || name.find_first_of(" @[]") != std::string_view::npos) return false;
+    if (port.empty()) return true;
+    port.remove_prefix(1);
+    const bool digits = !port.empty() && port.size() <= 5 &&
+                        std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
+    return digits && std::stoi(std::string(port)) >= 1 && std::stoi(std::string(port)) <= 65535;
+}
+
+}  // namespace
+
+url url::parse(std::string_view text) {
+    url u;
+    u.masked_ = mask(text);
+    const std::string& shown = u.masked_;
+    if (text.empty()) bad(shown, "it is empty");
+    if (text.size() > 4096) throw error(errc::bad_url, "store address: longer than 4096 bytes");
+    if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
+        bad(shown, "it contains control characters");
+
+    const auto colon = text.find(':');
+    if (colon == std::string_view::npos) bad(shown, "there is no scheme before a colon");
+    u.scheme = std::string(text.substr(0, colon));
+    for (std::size_t i = 0; i < u.scheme.size(); ++i)
+        if (!scheme_letter(u.scheme[i], i == 0))
+            bad(shown, "the scheme may hold lower-case letters, digits, + and - only");
+    if (u.scheme.empty()) bad(shown, "the scheme is empty");
+
+    std::string_view rest = text.substr(colon + 1);
+    if (const auto mark = rest.find('?'); mark != std::string_view::npos) {
+        std::string_view pairs = rest.substr(mark + 1);
+        rest = rest.substr(0, mark);
+        while (!pairs.empty()) {
+            const auto end = std::min(pairs.find('&'), pairs.size());
+            const std::string_view pair = pairs.substr(0, end);
+            pairs.remove_prefix(std::min(end + 1, pairs.size()));
+            const auto equals = pair.find('=');
+            if (equals == std::string_view::npos || equals == 0) bad(shown, "options after ? are written key=value");
+            const std::string key = unescape(pair.substr(0, equals), shown);
+            if (!u.query.emplace(key, unescape(pair.substr(equals + 1), shown)).second)
+                bad(shown, "the option " + quoted(key) + " stands twice");
+        }
+    }
+
+    if (!rest.starts_with("//")) {
+        u.path = unescape(rest, shown);
+        return u;
+    }
+    rest.remove_prefix(2);
+    std::string_view authority = rest.substr(0, rest.find('/'));
+    u.path = unescape(rest.substr(authority.size()), shown);
+    if (const auto at = authority.rfind('@'); at != std::string_view::npos) {
+        const std::string_view login = authority.substr(0, at);
+        authority.remove_prefix(at + 1);
+        const auto split = std::min(login.find(':'), login.size());
+        u.user = unescape(login.substr(0, split), shown);
+        u.password = unescape(login.substr(std::min(split + 1, login.size())), shown);
+    }
+    if (authority.empty()) bad(shown, "no host after //");
+    while (true) {
+        const auto comma = authority.find(',');
+        const std::string_view host = authority.substr(0, comma);
+        if (!good_host(host)) bad(shown, "the host " + quoted(host) + " is not NAME, NAME:PORT or [ADDRESS]:PORT");
+        u.hosts.emplace_back(host);
+        if (comma == std::string_view::npos) return u;
+        authority.remove_prefix(comma + 1);
+    }
+}
+
+}  // namespace mortise::inline v0::base

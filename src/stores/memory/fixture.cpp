@@ -1,0 +1,22 @@
+#include "stores/memory/fixture.hpp"
+
+namespace mortise::inline v0::stores::memory {
+namespace {
+
+class memory_fixture final : public spi::fixture {
+public:
+    std::string_view store() const noexcept override { return "memory"; }
+    std::string fresh_url() override { return "memory:fixture-" + std::to_string(++made_); }
+    std::string reason_against(std::string_view) const override { return {}; }
+
+private:
+    int made_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<spi::fixture> make_fixture() {
+    return std::make_unique<memory_fixture>();
+}
+
+}  // namespace mortise::inline v0::stores::memory

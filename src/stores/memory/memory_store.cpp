@@ -1,0 +1,138 @@
+#include "stores/memory/memory_store.hpp"
+
+#include "base/limits.hpp"
+#include "stores/memory/memory_table.hpp"
+
+#include <mortise/error.hpp>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+
+namespace mortise::inline v0::stores::memory {
+namespace {
+
+const mortise::promises& promised() {
+    static const mortise::promises all{
+        .store = "memory",
+        .tokens = true,
+        .fifo = true,
+        .detached = true,
+        .leases = true,
+        .most_capacity = base::most_capacity,
+        .default_lease = std::chrono::seconds{30},
+        .reach = "threads of one process",
+        .ends = {"The process ends: nothing is kept outside of it.",
+                 "A holder is paused past its lease: another is let in, with a larger token."},
+    };
+    return all;
+}
+
+// One client's view of a table. The table pushes to it; it outlives the store by whatever push is on its way.
+class seat final : public session, public std::enable_shared_from_this<seat> {
+public:
+    seat(std::shared_ptr<table> shared, const spi::context& around) : table_(std::move(shared)), around_(around) {}
+
+    void granted(const std::string& name, const claim_id& id, const spi::grant& given) override {
+        guarded([&] { around_.events.granted(name, id, on_client_clock(given)); });
+    }
+    void lost(const std::string& name, const claim_id& id) override {
+        guarded([&] { around_.events.lost(name, id); });
+    }
+    void look_at(const std::string& name, spi::duration in) override {
+        guarded([&] {
+            around_.clock.at(around_.clock.now() + in, [weak = weak_from_this(), name] {
+                if (const auto self = weak.lock()) self->guarded([&] { self->table_->settle(name); });
+            });
+        });
+    }
+    // The same instant, or an earlier one, on the client's clock: read the client's first, and the age comes out long.
+    spi::grant on_client_clock(spi::grant given) const {
+        const spi::time_point here = around_.clock.now();
+        given.counted_from = here - (table_->now() - given.counted_from);
+        return given;
+    }
+
+    // Runs `what` unless closed, and lets close() wait for it. A push may cause another one, so this nests.
+    template <class What>
+    void guarded(What&& what) {
+        inside_.fetch_add(1);
+        if (!closed_.load()) what();
+        if (inside_.fetch_sub(1) == 1 && closed_.load()) inside_.notify_all();
+    }
+    void close() noexcept {
+        closed_.store(true);
+        for (int n = inside_.load(); n != 0; n = inside_.load()) inside_.wait(n);
+    }
+
+private:
+    std::shared_ptr<table> table_;
+    spi::context around_;
+    std::atomic<int> inside_{0};
+    std::atomic<bool> closed_{false};
+};
+
+class memory_store final : public spi::store {
+public:
+    memory_store(std::shared_ptr<table> shared, const spi::context& around)
+        : table_(std::move(shared)),
+          seat_(std::make_shared<seat>(table_, around)),
+          from_(std::make_shared<base::whereabouts>(base::whereabouts{around.host, around.pid})),
+          session_(table_->join(seat_)) {}
+    ~memory_store() override { close(); }
+
+    const mortise::promises& promises() const noexcept override { return promised(); }
+
+    void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) override {
+        spi::claim_answer answer = table_->claim(session_, from_, wanted);
+        if (answer.is == spi::claim_answer::verdict::granted) answer.grant = seat_->on_client_clock(answer.grant);
+        done(std::move(answer));
+    }
+    void renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) override {
+        std::vector<spi::renewal_answer> answers;
+        answers.reserve(due.size());
+        for (const spi::renewal& one : due) answers.push_back(table_->renew(one));
+        done(std::move(answers));
+    }
+    void release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) override {
+        done(table_->release(name, id));
+    }
+    void list(spi::reply<std::vector<spi::listed>> done) override { done(table_->list()); }
+    void break_hold(std::string_view name, std::uint64_t counter, spi::reply<bool> done) override {
+        done(table_->break_hold(name, counter));
+    }
+    void close() noexcept override {
+        if (closed_) return;
+        closed_ = true;
+        seat_->close();
+        table_->leave(session_);
+    }
+
+private:
+    std::shared_ptr<table> table_;
+    std::shared_ptr<seat> seat_;
+    std::shared_ptr<const base::whereabouts> from_;
+    std::uint64_t session_;
+    bool closed_ = false;
+};
+
+}  // namespace
+
+spi::store_factory open(std::shared_ptr<table> shared) {
+    return [shared](const spi::context& around) { return std::make_unique<memory_store>(shared, around); };
+}
+
+spi::store_factory open(const base::url& address) {
+    if (!address.hosts.empty() || !address.query.empty())
+        throw error(errc::bad_url, "store address '" + address.masked() +
+                                       "': memory: takes no host and no options; write memory: or memory:NAME");
+    return [name = address.path](const spi::context& around) {
+        return std::make_unique<memory_store>(table::named(name), around);
+    };
+}
+
+std::shared_ptr<table> make_table(std::shared_ptr<spi::clock> clock) {
+    return std::make_shared<table>([clock] { return clock->now(); });
+}
+
+}  // namespace mortise::inline v0::stores::memory

@@ -1,0 +1,215 @@
+#include "stores/memory/memory_table.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+namespace mortise::inline v0::stores::memory {
+namespace {
+
+// Idle names kept per shard beyond which the oldest is forgotten at once, so a stream of fresh names stays bounded.
+constexpr std::size_t most_idle = 4096;
+
+}  // namespace
+
+std::uint64_t table::join(std::weak_ptr<session> who) {
+    std::scoped_lock guard{sessions_mutex_};
+    sessions_.emplace(next_session_, std::move(who));
+    return next_session_++;
+}
+
+void table::leave(std::uint64_t gone) {
+    {
+        std::scoped_lock guard{sessions_mutex_};
+        sessions_.erase(gone);
+    }
+    for (shard& s : shards_) {
+        std::vector<errands> todo;
+        {
+            std::scoped_lock guard{s.mutex};
+            const base::instant at = instant_now();
+            for (auto& named : s.names) {
+                errands e;
+                named.second.state.drop_session(gone, at, e.effects);
+                named.second.looked_at = spi::time_point::max();  // whoever was to look may be the one that left
+                after(s, named, 0, at, e);
+                if (!e.nothing()) todo.push_back(std::move(e));
+            }
+            forget_idle(s, at.now);
+        }
+        for (const errands& e : todo) run(e);
+    }
+}
+
+template <class Verb>
+auto table::with(std::string_view name, std::uint64_t session, Verb&& verb) {
+    errands todo;
+    shard& s = shard_of(name);
+    std::unique_lock guard{s.mutex};
+    const base::instant at = instant_now();
+    auto it = s.names.find(name);
+    if (it == s.names.end()) it = s.names.emplace(std::string(name), entry{s.floor}).first;
+    auto answer = verb(it->second.state, at, todo.effects);
+    after(s, *it, session, at, todo);
+    forget_idle(s, at.now);
+    guard.unlock();
+    if (!todo.nothing()) run(todo);
+    return answer;
+}
+
+spi::claim_answer table::claim(std::uint64_t session, const std::shared_ptr<const base::whereabouts>& from,
+                               const spi::claim_request& wanted) {
+    return with(wanted.name, session, [&](base::lock_state& state, base::instant at, base::effects& out) {
+        base::kept_claim mine{.id = wanted.id,
+                              .session = session,
+                              .weight = wanted.weight,
+                              .detached = wanted.kept_by == kept_by::lease,
+                              .lease = wanted.lease,
+                              .from = from,
+                              .label = std::string(wanted.label)};
+        const auto verdict = state.claim(std::move(mine), wanted.capacity, wanted.queue, at, out);
+        spi::claim_answer answer{.is = verdict.is, .grant = verdict.grant};
+        if (verdict.is == spi::claim_answer::verdict::refused) {
+            answer.reason = verdict.reason;
+            if (verdict.reason == errc::kind_mismatch)
+                answer.detail = "in use with capacity " + std::to_string(state.capacity()) + ", claimed with " +
+                                std::to_string(wanted.capacity) + ": all claims on a name must agree";
+        }
+        if (verdict.in_the_way != nullptr) answer.standing.holder = verdict.in_the_way->describe(at.now);
+        if (verdict.place != 0) answer.standing.place = verdict.place;
+        answer.standing.free_in = verdict.free_in;
+        return answer;
+    });
+}
+
+spi::renewal_answer table::renew(const spi::renewal& due) {
+    return with(due.name, 0, [&](base::lock_state& state, base::instant at, base::effects& out) {
+        return state.renew(due.id, due.lease, at, out);
+    });
+}
+
+spi::release_answer table::release(std::string_view name, const claim_id& id) {
+    return with(name, 0, [&](base::lock_state& state, base::instant at, base::effects& out) {
+        return state.release(id, at, out);
+    });
+}
+
+bool table::break_hold(std::string_view name, std::uint64_t counter) {
+    return with(name, 0, [&](base::lock_state& state, base::instant at, base::effects& out) {
+        return state.break_hold(counter, at, out);
+    });
+}
+
+std::vector<spi::listed> table::list() {
+    std::vector<spi::listed> all;
+    for (shard& s : shards_) {
+        std::scoped_lock guard{s.mutex};
+        const spi::time_point now = now_();
+        for (const auto& [name, e] : s.names)
+            for (const base::kept_claim& held : e.state.holders())
+                if (now < held.ends)
+                    all.push_back({name, held.describe(now), e.state.capacity(), held.weight, e.state.waiting()});
+    }
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    return all;
+}
+
+void table::settle(const std::string& name) {
+    shard& s = shard_of(name);
+    errands todo;
+    {
+        std::scoped_lock guard{s.mutex};
+        const auto it = s.names.find(name);
+        if (it == s.names.end()) return;
+        const base::instant at = instant_now();
+        it->second.looked_at = spi::time_point::max();
+        it->second.state.settle(at, todo.effects);
+        after(s, *it, 0, at, todo);
+        forget_idle(s, at.now);
+    }
+    if (!todo.nothing()) run(todo);
+}
+
+std::size_t table::names() const {
+    std::size_t sum = 0;
+    for (const shard& s : shards_) {
+        std::scoped_lock guard{s.mutex};
+        sum += s.names.size();
+    }
+    return sum;
+}
+
+std::shared_ptr<table> table::named(const std::string& name) {
+    static std::mutex mutex;
+    static std::map<std::string, std::weak_ptr<table>> tables;
+    std::scoped_lock guard{mutex};
+    std::erase_if(tables, [](const auto& t) { return t.second.expired(); });
+    std::shared_ptr<table> found = tables[name].lock();
+    if (!found) {
+        found = std::make_shared<table>([] { return boot_clock::now(); });
+        tables[name] = found;
+    }
+    return found;
+}
+
+auto table::shard_of(std::string_view name) noexcept -> shard& {
+    return shards_[std::hash<std::string_view>{}(name) % shards_.size()];
+}
+
+base::instant table::instant_now() const {
+    using namespace std::chrono;
+    const auto wall = duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
+    // A wall clock before 1970 or absurdly far ahead would eat the token's bits; the floor keeps tokens rising.
+    constexpr std::int64_t most = std::int64_t{1} << 53;
+    return {now_(), static_cast<std::uint64_t>(std::clamp<std::int64_t>(wall, 0, most))};
+}
+
+// With waiters and a holder that can expire, somebody must look when it does. The session that caused the change keeps
+// the time; if there is none (it left), the first that waits.
+void table::after(shard& s, entries::value_type& named, std::uint64_t session, base::instant at, errands& out) {
+    entry& e = named.second;
+    const bool to_look = e.state.waiting() > 0 && e.state.next_end() < e.looked_at;
+    if (to_look) {
+        e.looked_at = e.state.next_end();
+        out.look_session = session != 0 ? session : e.state.first_waiting_session();
+        out.look_in = e.looked_at - at.now;
+    }
+    if (!out.nothing()) out.name = named.first;
+    if (e.state.idle() && !e.on_idle_list) {
+        e.on_idle_list = true;
+        s.idle.push_back(&named);
+    }
+}
+
+void table::forget_idle(shard& s, spi::time_point now) {
+    // Two looks per new idle name keep up with any stream of them.
+    for (int looks = 0; looks < 2 && !s.idle.empty(); ++looks) {
+        entries::value_type* oldest = s.idle.front();
+        entry& e = oldest->second;
+        if (e.state.idle() && !e.state.forgettable(now) && s.idle.size() <= most_idle) return;
+        s.idle.pop_front();
+        if (!e.state.idle()) {
+            e.on_idle_list = false;  // in use again; listed anew when it is idle the next time
+            continue;
+        }
+        s.floor = std::max(s.floor, e.state.last_counter());
+        s.names.erase(s.names.find(oldest->first));
+    }
+}
+
+void table::run(const errands& todo) const {
+    for (const auto& notice : todo.effects.lost)
+        if (const auto who = find(notice.session)) who->lost(todo.name, notice.id);
+    for (const auto& notice : todo.effects.granted)
+        if (const auto who = find(notice.session)) who->granted(todo.name, notice.id, notice.grant);
+    if (todo.look_session != 0)
+        if (const auto who = find(todo.look_session)) who->look_at(todo.name, todo.look_in);
+}
+
+std::shared_ptr<session> table::find(std::uint64_t number) const {
+    std::scoped_lock guard{sessions_mutex_};
+    const auto it = sessions_.find(number);
+    return it == sessions_.end() ? nullptr : it->second.lock();
+}
+
+}  // namespace mortise::inline v0::stores::memory

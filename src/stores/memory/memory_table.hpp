@@ -1,0 +1,101 @@
+// The names of one `memory:` address, shared by every client of the process that opened it.
+#pragma once
+
+#include "base/lock_state.hpp"
+
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace mortise::inline v0::stores::memory {
+
+// A client of the table: whom to tell. Called with no lock of the table's held.
+class session {
+public:
+    virtual ~session() = default;
+    virtual void granted(const std::string& name, const claim_id&, const spi::grant&) = 0;  // on the table's clock
+    virtual void lost(const std::string& name, const claim_id&) = 0;
+    virtual void look_at(const std::string& name, spi::duration in) = 0;  // call settle(name) then
+};
+
+// Thread-safe. Names are spread over shards, each under its own mutex. A name that nobody holds or waits for is forgotten
+// once its ended ids are; its counter stays in the shard's floor, so tokens rise also when the wall clock is set back.
+class table {
+public:
+    using time_source = std::function<spi::time_point()>;
+    explicit table(time_source now) : now_(std::move(now)) {}
+
+    std::uint64_t join(std::weak_ptr<session> who);
+    void leave(std::uint64_t session);
+
+    spi::claim_answer claim(std::uint64_t session, const std::shared_ptr<const base::whereabouts>& from,
+                            const spi::claim_request& wanted);
+    spi::renewal_answer renew(const spi::renewal& due);
+    spi::release_answer release(std::string_view name, const claim_id& id);
+    bool break_hold(std::string_view name, std::uint64_t counter);
+    std::vector<spi::listed> list();
+    void settle(const std::string& name);
+
+    spi::time_point now() const { return now_(); }
+    std::size_t names() const;  // kept at this moment, idle ones included
+
+    // The table behind `memory:NAME`; it lives while a client uses it.
+    static std::shared_ptr<table> named(const std::string& name);
+
+private:
+    struct entry {
+        explicit entry(std::uint64_t floor) : state(floor) {}
+        base::lock_state state;
+        spi::time_point looked_at = spi::time_point::max();  // when some session will call settle()
+        bool on_idle_list = false;
+    };
+    struct hash : std::hash<std::string_view> {
+        using is_transparent = void;
+    };
+    using entries = std::unordered_map<std::string, entry, hash, std::equal_to<>>;
+    struct shard {
+        mutable std::mutex mutex;
+        entries names;
+        std::deque<entries::value_type*> idle;  // oldest first
+        std::uint64_t floor = 0;
+    };
+    // What is left to do once the shard's mutex is dropped.
+    struct errands {
+        base::effects effects;
+        std::string name;
+        std::uint64_t look_session = 0;
+        spi::duration look_in{};
+
+        bool nothing() const noexcept { return look_session == 0 && effects.granted.empty() && effects.lost.empty(); }
+    };
+
+    shard& shard_of(std::string_view name) noexcept;
+    base::instant instant_now() const;
+    static void after(shard&, entries::value_type&, std::uint64_t session, base::instant at, errands& out);
+    static void forget_idle(shard&, spi::time_point now);
+    void run(const errands&) const;
+    std::shared_ptr<session> find(std::uint64_t session) const;
+
+    // Runs `verb(state, instant, effects)` on the name, then whatever follows from it.
+    template <class Verb>
+    auto with(std::string_view name, std::uint64_t session, Verb&& verb);
+
+    time_source now_;
+    std::array<shard, 16> shards_;
+
+    mutable std::mutex sessions_mutex_;
+    std::unordered_map<std::uint64_t, std::weak_ptr<session>> sessions_;
+    std::uint64_t next_session_ = 1;
+};
+
+}  // namespace mortise::inline v0::stores::memory
