@@ -20,17 +20,23 @@ if(MORTISE_WITH_TESTS)
     include(GoogleTest)
 endif()
 
-# mortise_add_tests(<target> SOURCES <file>... [LIBRARIES <target>...] [PROPERTIES <ctest property> <value>...])
-# One program, each of its tests a ctest entry. It sees the internals of the library and tests/support.
+# mortise_add_tests(<target> SOURCES <file>... [LIBRARIES <target>...] [PROPERTIES <ctest property> <value>...]
+#     [WITHOUT_LIBRARY])
+# One program, each of its tests a ctest entry. It sees the internals of the library and tests/support, unless it is
+# said to do without.
 function(mortise_add_tests target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;PROPERTIES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "WITHOUT_LIBRARY" "" "SOURCES;LIBRARIES;PROPERTIES")
     add_executable(${target} ${arg_SOURCES})
     mortise_own(${target})
     target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
-    target_link_libraries(${target} PRIVATE
-        ${arg_LIBRARIES} mortise_test_support mortise_internals GTest::gmock GTest::gtest_main)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    if(NOT arg_WITHOUT_LIBRARY)
+        target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} mortise_test_support mortise_internals)
+    endif()
+    target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
     gtest_discover_tests(${target}
         TEST_PREFIX ${target}.
         DISCOVERY_MODE PRE_TEST
+        NO_PRETTY_VALUES
         PROPERTIES TIMEOUT 120 LABELS ${target} ${arg_PROPERTIES})
 endfunction()

@@ -1,0 +1,29 @@
+# The installed package, as somebody else's project finds it; and the marks of the exports, which only a shared library
+# puts to the test: the consumer is linked once more with one made of the same objects.
+if(MORTISE_SANITIZE)
+    return()
+endif()
+
+if(MORTISE_INSTALL)
+    add_test(NAME consumer.installed COMMAND ${CMAKE_COMMAND}
+        -D BUILD=${PROJECT_BINARY_DIR}
+        -D SOURCE=${CMAKE_CURRENT_SOURCE_DIR}/consumer
+        -D WORK=${CMAKE_CURRENT_BINARY_DIR}/consumer
+        -D GENERATOR=${CMAKE_GENERATOR}
+        -D COMPILER=${CMAKE_CXX_COMPILER}
+        -P ${CMAKE_CURRENT_SOURCE_DIR}/consumer/run.cmake)
+    set_tests_properties(consumer.installed PROPERTIES TIMEOUT 120 LABELS consumer)
+endif()
+
+get_target_property(objects mortise SOURCES)
+add_library(mortise_shared_check SHARED ${objects})
+set_target_properties(mortise_shared_check PROPERTIES LINKER_LANGUAGE CXX)
+target_link_options(mortise_shared_check PRIVATE -Wl,--no-undefined)
+target_link_libraries(mortise_shared_check PRIVATE Threads::Threads)
+target_include_directories(mortise_shared_check PUBLIC ${PROJECT_SOURCE_DIR}/include)
+
+add_executable(consumer_shared consumer/main.cpp)
+mortise_own(consumer_shared)
+target_link_libraries(consumer_shared PRIVATE mortise_shared_check)
+add_test(NAME consumer.shared COMMAND consumer_shared)
+set_tests_properties(consumer.shared PROPERTIES TIMEOUT 60 LABELS consumer)

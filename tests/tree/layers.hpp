@@ -1,0 +1,52 @@
+// Who may include whom.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tree {
+
+// What an include line leads to: a kind of foreign header, or a layer of ours by its folder.
+inline constexpr std::string_view standard = "the standard library";
+inline constexpr std::string_view system_header = "the system";
+inline constexpr std::string_view library = "a library";
+inline constexpr std::string_view public_headers = "include/mortise";
+inline constexpr std::string_view spi = "include/mortise/spi";
+
+struct layer {
+    std::string_view folder;                    // the longest folder that is a prefix of a file's path decides
+    std::vector<std::string_view> may_include;  // besides itself and the standard library
+};
+
+// Arrows point down only. What is not in a row is forbidden.
+inline const std::vector<layer>& layers() {
+    static const std::vector<layer> table{
+        {public_headers, {}},
+        {spi, {public_headers}},
+        {"src/base", {public_headers, spi, system_header}},
+        {"src/core", {public_headers, spi, system_header, "src/base"}},
+        {"src/locks", {public_headers, "src/core"}},
+        {"src/stores", {public_headers, spi, system_header, library, "src/base"}},
+        {"src/patterns", {public_headers}},
+        {"tools", {public_headers, system_header}},
+        {"lab", {system_header, library}},
+        {"checker", {public_headers, spi, system_header}},
+        {"bench", {public_headers, spi, system_header, library}},
+        {"examples", {public_headers, system_header}},
+        {"docs", {public_headers, spi}},
+        {"tests",
+         {public_headers, spi, system_header, library, "src/base", "src/core", "src/locks", "src/stores",
+          "src/patterns", "checker"}},
+        {"tests/consumer", {public_headers}},
+        {"packaging", {public_headers}},
+    };
+    return table;
+}
+
+// Why this line may not stand in that file (path from the root of the repository); nothing when it may, or when it is
+// no include. A *_test.cpp counts as tests/ wherever it lies.
+std::optional<std::string> objection(std::string_view file, std::string_view line);
+
+}  // namespace tree

@@ -1,0 +1,91 @@
+// Includes go down the layers, never up or across.
+#include "tree/layers.hpp"
+
+#include "tree/repository.hpp"
+
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using tree::objection;
+
+TEST(layers, no_include_goes_the_wrong_way) {
+    std::size_t seen = 0;
+    for (const std::string& file : tree::files()) {
+        if (!file.ends_with(".cpp") && !file.ends_with(".hpp")) continue;
+        std::ifstream in{tree::root() / file};
+        std::string line;
+        for (int number = 1; std::getline(in, line); ++number, ++seen) {
+            if (auto why = objection(file, line))
+                ADD_FAILURE() << file << ":" << number << ": " << line << "\n  " << *why;
+        }
+    }
+    EXPECT_GT(seen, 1000U) << "this test read almost nothing of " << tree::root();
+}
+
+struct specimen {
+    const char* file;
+    const char* line;
+};
+
+TEST(layers, the_checker_convicts_what_is_forbidden) {
+    const specimen bad[] = {
+        {"include/mortise/mutex.hpp", "#include <mortise/spi/store.hpp>"},
+        {"include/mortise/mutex.hpp", "#include <boost/asio.hpp>"},
+        {"include/mortise/mutex.hpp", "#include <unistd.h>"},
+        {"include/mortise/mutex.hpp", "#include \"core/engine.hpp\""},
+        {"include/mortise/spi/store.hpp", "#include \"base/url.hpp\""},
+        {"src/base/url.cpp", "#include \"core/lease.hpp\""},
+        {"src/base/url.cpp", "  #  include\t\"core/lease.hpp\""},
+        {"src/base/url.cpp", "#include \"../core/lease.hpp\""},
+        {"src/base/url.cpp", "#include HEADER"},
+        {"src/core/lease.cpp", "#include \"locks/mutex.hpp\""},
+        {"src/core/lease.cpp", "#include \"stores/memory/memory_store.hpp\""},
+        {"src/core/lease.cpp", "#include <hiredis/hiredis.h>"},
+        {"src/locks/mutex.cpp", "#include \"stores/memory/memory_store.hpp\""},
+        {"src/stores/redis/redis_store.cpp", "#include \"core/lease.hpp\""},
+        {"src/stores/redis/redis_store.cpp", "#include \"stores/memory/memory_store.hpp\""},
+        {"src/stores/redis/redis_store_test.cpp", "#include \"stores/memory/memory_store.hpp\""},
+        {"src/stores/redis/redis_store.cpp", "#include \"support/sim_clock.hpp\""},
+        {"src/patterns/cache.cpp", "#include <mortise/spi/store.hpp>"},
+        {"tools/run.cpp", "#include \"core/engine.hpp\""},
+        {"tools/run.cpp", "#include <mortise/spi/client.hpp>"},
+        {"examples/first.cpp", "#include <mortise/spi/client.hpp>"},
+        {"checker/verdict.cpp", "#include \"core/engine.hpp\""},
+        {"lab/broken.cpp", "#include <mortise/mutex.hpp>"},
+        {"tests/core/lease_test.cpp", "#include \"lab/stage.hpp\""},
+        {"src/base/url.cpp", "#include \"nowhere/x.hpp\""},
+        {"elsewhere/x.cpp", "#include <vector>"},
+    };
+    for (const auto& [file, line] : bad) EXPECT_TRUE(objection(file, line)) << file << ": " << line;
+}
+
+TEST(layers, the_checker_acquits_what_is_allowed) {
+    const specimen good[] = {
+        {"include/mortise/mutex.hpp", "#include <mortise/client.hpp>"},
+        {"include/mortise/mutex.hpp", "#include <string_view>"},
+        {"include/mortise/mutex.hpp", "// #include <boost/asio.hpp>"},
+        {"include/mortise/mutex.hpp", "#pragma once"},
+        {"include/mortise/spi/store.hpp", "#include <mortise/spi/clock.hpp>"},
+        {"src/base/clock.cpp", "#include <sys/timerfd.h>"},
+        {"src/base/url.cpp", "#include \"base/text.hpp\""},
+        {"src/core/lease.cpp", "#include \"base/url.hpp\""},
+        {"src/locks/mutex.cpp", "#include \"core/engine.hpp\""},
+        {"src/stores/redis/redis_store.cpp", "#include <hiredis/hiredis.h>"},
+        {"src/stores/redis/redis_store.cpp", "#include \"stores/redis/pool.hpp\""},
+        {"src/stores/redis/redis_store.cpp", "#include \"pool.hpp\""},
+        {"src/stores/redis/redis_store_test.cpp", "#include \"support/sim_clock.hpp\""},
+        {"src/stores/redis/redis_store_test.cpp", "#include <gtest/gtest.h>"},
+        {"tests/core/lease_test.cpp", "#include \"core/lease.hpp\""},
+        {"checker/verdict.cpp", "#include <mortise/spi/fixture.hpp>"},
+        {"tools/run.cpp", "#include <mortise/mortise.hpp>"},
+    };
+    for (const auto& [file, line] : good) {
+        EXPECT_EQ(objection(file, line).value_or("nothing"), "nothing") << file << ": " << line;
+    }
+}
+
+}  // namespace

@@ -1,0 +1,12 @@
+# Each public header compiles alone, and twice.
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/*.hpp)
+set(sources "")
+foreach(header IN LISTS headers)
+    string(MAKE_C_IDENTIFIER ${header} name)
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/lone_headers/${name}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "#include <${header}>\n#include <${header}>\n")
+    list(APPEND sources ${source})
+endforeach()
+add_library(lone_headers OBJECT ${sources})
+mortise_own(lone_headers)
+target_link_libraries(lone_headers PRIVATE mortise::mortise)

@@ -1,0 +1,31 @@
+# Every ```cpp fence of README.md and docs/ is compiled; snippets.awk says how.
+file(GLOB_RECURSE pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
+file(GLOB front CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/README.md)
+list(APPEND pages ${front})
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pages} ${CMAKE_CURRENT_SOURCE_DIR}/snippets.awk)
+
+set(fresh ${CMAKE_CURRENT_BINARY_DIR}/snippets.fresh)
+file(REMOVE_RECURSE ${fresh})
+file(MAKE_DIRECTORY ${fresh} ${CMAKE_CURRENT_BINARY_DIR}/snippets)
+foreach(page IN LISTS pages)
+    file(RELATIVE_PATH shown ${PROJECT_SOURCE_DIR} ${page})
+    string(MAKE_C_IDENTIFIER ${shown} name)
+    execute_process(COMMAND awk -v page=${page} -v name=${name} -v into=${fresh}
+            -f ${CMAKE_CURRENT_SOURCE_DIR}/snippets.awk ${page}
+        COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+
+# Copied only when changed, so that an edited page compiles its own snippets again and no others.
+file(GLOB extracted RELATIVE ${fresh} ${fresh}/*.cpp)
+set(sources "")
+foreach(file IN LISTS extracted)
+    file(COPY_FILE ${fresh}/${file} ${CMAKE_CURRENT_BINARY_DIR}/snippets/${file} ONLY_IF_DIFFERENT)
+    list(APPEND sources ${CMAKE_CURRENT_BINARY_DIR}/snippets/${file})
+endforeach()
+if(sources)
+    add_library(snippets OBJECT ${sources})
+    mortise_own(snippets)
+    target_compile_options(snippets PRIVATE -Wno-unused -Wno-shadow)
+    target_include_directories(snippets PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(snippets PRIVATE mortise::mortise)
+endif()
