@@ -1,0 +1,91 @@
+# Shared by ./quickstart, ./test and .ci: packages, times, quiet builds. POSIX sh; the caller is in the root of the
+# repository.
+
+say() { printf '%s\n' "$*"; }
+fail() {
+    printf '%s\n' "$*" >&2
+    exit 1
+}
+
+# part "what" command...: runs it and says how long it took.
+part() {
+    what=$1
+    shift
+    begun=$(date +%s)
+    "$@"
+    say "$what: $(($(date +%s) - begun)) s"
+}
+
+# need package...: installs what is missing of it (Debian 12 names), as root or through sudo. Where there is no apt, the
+# same things must be there already under their program names.
+need() {
+    if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+        need_programs "$@"
+        return
+    fi
+    missing=
+    for package in "$@"; do
+        case $(dpkg-query -W -f '${db:Status-Status} ' "$package" 2>/dev/null) in
+            installed*) ;;
+            *) missing="$missing $package" ;;
+        esac
+    done
+    [ -n "$missing" ] || return 0
+    if [ "$(id -u)" = 0 ]; then
+        as_root=
+    elif command -v sudo >/dev/null; then
+        as_root=sudo
+    else
+        fail "These packages are missing:$missing
+Install them as root (apt-get install$missing), then try again."
+    fi
+    say "Installing$missing"
+    log=$(mktemp)
+    # shellcheck disable=SC2086
+    if ! { $as_root apt-get update && $as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y --no-install-recommends $missing; } </dev/null >"$log" 2>&1; then
+        tail -n 30 "$log" >&2
+        rm -f "$log"
+        fail "The packages could not be installed:$missing"
+    fi
+    rm -f "$log"
+}
+
+need_programs() {
+    missing=
+    for package in "$@"; do
+        case $package in
+            g++) programs='g++ c++ clang++' text='a C++20 compiler (g++ 12 or clang 14, or newer)' ;;
+            cmake) programs=cmake text='CMake 3.25 or newer' ;;
+            ninja-build) programs='ninja' text='Ninja' ;;
+            clang-*[0-9]) programs="$(echo "$package" | sed 's/^clang-\([0-9]*\)$/clang++-\1/') ${package%-*}" text=$package ;;
+            *) continue ;; # libraries: CMake looks for them and says what it misses
+        esac
+        found=
+        for program in $programs; do
+            if command -v "$program" >/dev/null; then found=yes; fi
+        done
+        [ -n "$found" ] || missing="$missing
+  - $text"
+    done
+    [ -z "$missing" ] || fail "This system has no apt, so nothing can be installed here. Please install:$missing
+All that is needed: a C++20 compiler, CMake 3.25 or newer and Ninja; for the tests also GoogleTest 1.12 or newer,
+clang 14 and, to check the format, clang-format 14."
+}
+
+# Configures build/, saying nothing unless it fails.
+configure() {
+    mkdir -p build
+    if ! cmake -S . -B build -G Ninja "$@" >build/configure.txt 2>&1; then
+        cat build/configure.txt >&2
+        fail "Configuring failed."
+    fi
+}
+
+# build directory [target...]: a line of progress on a terminal, else only what goes wrong.
+build() {
+    directory=$1
+    shift
+    [ -t 1 ] || set -- "$@" --quiet
+    ninja -C "$directory" "$@"
+}
