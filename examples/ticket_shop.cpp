@@ -125,7 +125,7 @@ tally run_round(const char* name, Lock& lock, const sale& wanted) {
         std::scoped_lock guard{lock};
         const std::int64_t seen = left.load(std::memory_order_relaxed);
         if (seen == 0) return false;
-        std::this_thread::sleep_for(1us);  // paying; long enough for another buyer to look at the shelf
+        std::this_thread::sleep_for(100us);  // paying: time enough for another buyer to look at the shelf
         left.store(seen - 1, std::memory_order_relaxed);
         return true;
     };
@@ -166,7 +166,7 @@ void print(const std::vector<tally>& rounds) {
                     t.oversold(), t.lost(), t.per_second());
     std::puts(
         "\nNext things to try:\n"
-        "  SHOP_STOCK=300 SHOP_THREADS=2 ./quickstart   a smaller shop\n"
+        "  SHOP_STOCK=300 SHOP_THREADS=32 ./quickstart  fewer tickets, more buyers\n"
         "  MORTISE_STORE=memry: ./quickstart            a mistyped store: what an error looks like\n"
         "  ./test                                       all tests");
 }
