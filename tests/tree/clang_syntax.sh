@@ -1,10 +1,31 @@
 #!/bin/sh
 # clang_syntax.sh <clang++> <build directory>
-# The second compiler: every C++ file the build compiles, with the same flags, and warnings are errors.
+# The second compiler: every C++ file the build compiles, with the same flags, and warnings are errors. A file that
+# passed is looked at again when it, a header of it or its flags have changed.
 set -eu
+
+# check <clang++> <directory of stamps> <arguments and file>
+check() {
+    stamp=$2/$(printf '%s' "$1 $3" | cksum | tr ' ' -)
+    if [ -e "$stamp" ]; then
+        headers=$(sed -e 's/^[^ ]*: //' -e 's/\\$//' "$stamp.d")
+        # shellcheck disable=SC2086
+        if [ -z "$(find $headers -newer "$stamp" 2>&1)" ]; then return 0; fi
+    fi
+    rm -f "$stamp"
+    touch "$stamp.begun"
+    eval "$1 -fsyntax-only -Werror -MD -MF '$stamp.d' $3" && mv "$stamp.begun" "$stamp"
+}
+
+if [ "$1" = --check ]; then
+    shift
+    check "$@"
+    exit
+fi
+
 clang=$1
 commands=$2/compile_commands.json
-
+stamps=$2/clang_syntax
 if ! command -v "$clang" >/dev/null; then
     echo "clang++ 14 was not found: install the package clang-14" >&2
     exit 1
@@ -14,22 +35,18 @@ if [ ! -s "$commands" ]; then
     exit 1
 fi
 
-# One command a line: the compiler is replaced, the output dropped, the quotes taken out of JSON.
-list=$2/clang_syntax.txt
+# One command a line: JSON's backslashes, the compiler and the output are taken away.
+mkdir -p "$stamps"
 sed -n 's/^ *"command": "\(.*\)",\{0,1\}$/\1/p' "$commands" |
     sed -n '/\.cpp$/{
         s/\\\(["\\]\)/\1/g
         s/^[^ ]* //
         s/ -o [^ ]*//
         s/ -c / /
-        s/ -fsanitize=[^ ]*//g
         p
-    }' >"$list"
-count=$(wc -l <"$list")
-if [ "$count" -eq 0 ]; then
-    echo "no command was found in $commands" >&2
-    exit 1
-fi
+    }' >"$stamps/list.txt"
+count=$(wc -l <"$stamps/list.txt")
+[ "$count" -gt 0 ] || { echo "no command was found in $commands" >&2; exit 1; }
 
 echo "$clang: $count files"
-clang=$clang xargs -d '\n' -n 1 -P "$(nproc)" sh -c 'eval "$clang -fsyntax-only -Werror $0" || exit 1' <"$list"
+xargs -d '\n' -n 1 -P "$(nproc)" sh "$0" --check "$clang" "$stamps" <"$stamps/list.txt"
