@@ -21,7 +21,7 @@ void log(const mortise::refusal&);
 void log(const std::string&);
 
 struct database {
-    bool update_if_newer(int row, mortise::token);
+    bool seal_and_update(int row, mortise::token);  // see docs/fencing.md
 };
 extern database db;
 extern int row;
