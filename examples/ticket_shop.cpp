@@ -9,7 +9,6 @@
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -26,6 +25,7 @@
 namespace {
 
 using namespace std::chrono_literals;
+using count = long long;
 
 constexpr const char* help =
     "usage: ticket_shop [--help]\n"
@@ -53,11 +53,11 @@ std::string one_line(std::string_view text, std::size_t most = 400) {
     return text.size() > most ? line + "..." : line;
 }
 
-std::int64_t number_from(const char* variable, std::int64_t otherwise, std::int64_t most) {
+count number_from(const char* variable, count otherwise, count most) {
     const char* given = std::getenv(variable);
     if (given == nullptr) return otherwise;
     const std::string_view text{given};
-    std::int64_t number = 0;
+    count number = 0;
     const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (ec != std::errc{} || end != text.data() + text.size() || number < 1 || number > most)
         throw failure{usage, std::string{variable} + " must be a whole number from 1 to " + std::to_string(most) +
@@ -66,26 +66,26 @@ std::int64_t number_from(const char* variable, std::int64_t otherwise, std::int6
 }
 
 struct sale {
-    std::int64_t stock = number_from("SHOP_STOCK", 2000, 10'000'000);
-    std::int64_t buyers = number_from("SHOP_THREADS", 8, 256);
+    count stock = number_from("SHOP_STOCK", 2000, 10'000'000);
+    count buyers = number_from("SHOP_THREADS", 8, 256);
 };
 
 // What a round came to. Oversold: tickets sold beyond the stock. Lost: taken from the stock, but nobody has them.
 struct tally {
     const char* lock;
-    std::int64_t stock, sold, left;
+    count stock, sold, left;
     std::chrono::duration<double> took;
 
-    std::int64_t oversold() const { return sold > stock ? sold - stock : 0; }
-    std::int64_t lost() const { return stock - left > sold ? stock - left - sold : 0; }
-    std::int64_t per_second() const { return static_cast<std::int64_t>(static_cast<double>(sold) / took.count()); }
+    count oversold() const { return sold > stock ? sold - stock : 0; }
+    count lost() const { return stock - left > sold ? stock - left - sold : 0; }
+    count per_second() const { return static_cast<count>(static_cast<double>(sold) / took.count()); }
     bool is_exact() const { return sold == stock && left == 0; }
 };
 
 // Repaints a line on standard error while a round runs; on anything but a terminal it does nothing.
 class progress_bar {
 public:
-    progress_bar(const char* lock, std::int64_t stock, const std::atomic<std::int64_t>& left) {
+    progress_bar(const char* lock, count stock, const std::atomic<count>& left) {
         if (isatty(STDERR_FILENO) == 0) return;
         painter_ = std::jthread{[=, &left](std::stop_token done) {
             std::mutex mutex;
@@ -114,8 +114,8 @@ struct no_lock {
 // One round: all buyers start together and buy until they see an empty shelf. `lock` is any BasicLockable.
 template <class Lock>
 tally run_round(const char* name, Lock& lock, const sale& wanted) {
-    std::atomic<std::int64_t> left{wanted.stock};
-    std::atomic<std::int64_t> sold{0};
+    std::atomic<count> left{wanted.stock};
+    std::atomic<count> sold{0};
     std::atomic<bool> closed{false};
     std::latch doors{wanted.buyers};
     std::mutex failing;
@@ -123,7 +123,7 @@ tally run_round(const char* name, Lock& lock, const sale& wanted) {
 
     const auto buy_one = [&] {
         std::scoped_lock guard{lock};
-        const std::int64_t seen = left.load(std::memory_order_relaxed);
+        const count seen = left.load(std::memory_order_relaxed);
         if (seen == 0) return false;
         std::this_thread::sleep_for(100us);  // paying: time enough for another buyer to look at the shelf
         left.store(seen - 1, std::memory_order_relaxed);
@@ -159,11 +159,11 @@ tally run_round(const char* name, Lock& lock, const sale& wanted) {
 void print(const std::vector<tally>& rounds) {
     std::printf("\n%-8s %10s %10s %10s %12s\n", "lock", "sold", "oversold", "lost", "per second");
     for (const tally& t : rounds)
-        std::printf("%-8s %10ld %10ld %10ld %12ld\n", t.lock, t.sold, t.oversold(), t.lost(), t.per_second());
+        std::printf("%-8s %10lld %10lld %10lld %12lld\n", t.lock, t.sold, t.oversold(), t.lost(), t.per_second());
     std::puts("");
     for (const tally& t : rounds)
-        std::printf("shop: lock=%s stock=%ld sold=%ld oversold=%ld lost=%ld per_second=%ld\n", t.lock, t.stock, t.sold,
-                    t.oversold(), t.lost(), t.per_second());
+        std::printf("shop: lock=%s stock=%lld sold=%lld oversold=%lld lost=%lld per_second=%lld\n", t.lock, t.stock,
+                    t.sold, t.oversold(), t.lost(), t.per_second());
     std::puts(
         "\nNext things to try:\n"
         "  SHOP_STOCK=300 SHOP_THREADS=32 ./quickstart  fewer tickets, more buyers\n"
@@ -175,7 +175,7 @@ int open_shop() {
     const sale wanted;
     const char* store = std::getenv("MORTISE_STORE");
     mortise::client locks{store != nullptr ? store : "memory:", {.label = "ticket shop"}};
-    std::printf("%ld tickets, %ld buyers, store %s\n", wanted.stock, wanted.buyers, locks.store().c_str());
+    std::printf("%lld tickets, %lld buyers, store %s\n", wanted.stock, wanted.buyers, locks.store().c_str());
 
     no_lock none;
     mortise::mutex tickets{locks, "ticket"};
