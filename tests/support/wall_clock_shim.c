@@ -1,0 +1,82 @@
+// A wall clock that lies, for LD_PRELOAD: proves that no lease is counted on it.
+//
+//   MORTISE_TEST_WALL=offset=3600   the wall clock is an hour ahead (negative: behind)
+//   MORTISE_TEST_WALL=jump=3600     every reading leaps ahead or back in turn, by half an hour to an hour; which, is
+//                                   pseudo-random but the same in every run
+//
+// Only the wall clocks lie; monotonic, boot and CPU clocks are left alone. These functions may be called before the
+// C library has set itself up, so they use no lock, no heap, no thread-local and no lookup of the real function: the
+// truth comes straight from the kernel.
+#define _GNU_SOURCE
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+enum mode { unread, honest, offset, jump };
+
+// Two threads that read the environment at once write the same values.
+static _Atomic int mode_now = unread;
+static _Atomic int64_t seconds = 0;
+static _Atomic uint64_t readings = 0;
+
+static int read_mode(void) {
+    if (environ == NULL) return honest;  // too early to know: ask again next time
+    const char* told = getenv("MORTISE_TEST_WALL");
+    int found = honest;
+    if (told != NULL && strncmp(told, "offset=", 7) == 0) found = offset;
+    if (told != NULL && strncmp(told, "jump=", 5) == 0) found = jump;
+    if (found != honest) atomic_store(&seconds, strtoll(strchr(told, '=') + 1, NULL, 10));
+    atomic_store(&mode_now, found);
+    return found;
+}
+
+static uint64_t scramble(uint64_t x) {  // splitmix64
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static int64_t error_now(void) {
+    int mode = atomic_load(&mode_now);
+    if (mode == unread) mode = read_mode();
+    if (mode == honest) return 0;
+    const int64_t most = atomic_load(&seconds);
+    if (mode == offset || most <= 0) return most;
+    const uint64_t n = atomic_fetch_add(&readings, 1);
+    const int64_t size = most - (int64_t)(scramble(n) % ((uint64_t)most / 2 + 1));
+    return n % 2 == 0 ? size : -size;
+}
+
+int clock_gettime(clockid_t which, struct timespec* now) {
+    const int result = (int)syscall(SYS_clock_gettime, which, now);
+    if (result == 0 && (which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE || which == CLOCK_TAI)) {
+        now->tv_sec += error_now();
+    }
+    return result;
+}
+
+int gettimeofday(struct timeval* restrict now, void* restrict zone) {
+    struct timespec exact;
+    if (zone != NULL) memset(zone, 0, sizeof(struct timezone));
+    if (clock_gettime(CLOCK_REALTIME, &exact) != 0) return -1;
+    now->tv_sec = exact.tv_sec;
+    now->tv_usec = exact.tv_nsec / 1000;
+    return 0;
+}
+
+time_t time(time_t* now) {
+    struct timespec exact;
+    if (clock_gettime(CLOCK_REALTIME, &exact) != 0) return -1;
+    if (now != NULL) *now = exact.tv_sec;
+    return exact.tv_sec;
+}
+
+int timespec_get(struct timespec* now, int base) {
+    return base == TIME_UTC && clock_gettime(CLOCK_REALTIME, now) == 0 ? base : 0;
+}
