@@ -22,6 +22,7 @@ namespace mortise::inline v0 {
 
 namespace core {
 class engine;
+class reentry;
 struct access;
 }  // namespace core
 
@@ -98,9 +99,11 @@ public:
 
 private:
     friend struct core::access;
-    explicit client(std::shared_ptr<core::engine> made) noexcept;
+    explicit client(std::shared_ptr<core::engine> made);
+    void leave() noexcept;
 
     std::shared_ptr<core::engine> engine_;
+    std::shared_ptr<core::reentry> frames_;  // who is inside which mutex
 };
 
 }  // namespace mortise::inline v0

@@ -1,0 +1,232 @@
+// How the store is asked, and what follows from its answers. See engine.hpp for the picture.
+#include "core/engine.hpp"
+#include "core/farewell.hpp"
+#include "core/watchdog.hpp"
+
+#include <algorithm>
+
+namespace mortise::inline v0::core {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// How often a claim in the store's line looks again, in case a push got lost and nobody's lease sets the pace.
+constexpr spi::duration idle_look = seconds{10};
+
+// 0 to 1, different for every claim: so that a crowd does not come back in step.
+double spread(const claim_id& id, unsigned salt) noexcept {
+    const auto mixed = (id.bits[0] + salt * 0x9e3779b97f4a7c15u) >> 11;
+    return static_cast<double>(mixed) / static_cast<double>(std::uint64_t{1} << 53);
+}
+
+spi::duration part(spi::duration whole, double share) {
+    return std::chrono::duration_cast<spi::duration>(whole * share);
+}
+
+}  // namespace
+
+void engine::ask(const std::shared_ptr<cohort>& c) {
+    shard& s = shard_of(c->terms.name);
+    spi::time_point sent;
+    spi::claim_request wanted;
+    {
+        std::scoped_lock guard{s.mutex};
+        if (c->is != cohort::state::asking && c->is != cohort::state::queued) return;
+        c->in_flight = true;
+        sent = clock_->now();
+        c->failing_since = std::min(c->failing_since, sent);
+        wanted = {.name = c->terms.name,
+                  .id = c->id,
+                  .capacity = c->terms.capacity,
+                  .weight = c->terms.weight,
+                  .lease = c->terms.lease,
+                  .renew = c->terms.renewed ? renew::on : renew::off,
+                  .kept_by = c->terms.detached ? kept_by::lease : kept_by::process,
+                  .queue = std::any_of(c->line.begin(), c->line.end(),
+                                       [](const auto& who) { return !who->waiting->no_wait; }),
+                  .label = c->terms.label};
+    }
+    store_->claim(wanted, [c, sent](spi::claim_answer said) { c->home->answered(c, sent, std::move(said)); });
+
+    std::scoped_lock guard{s.mutex};
+    if (c->in_flight && c->is != cohort::state::ended) arm(c, sent + options_.reply_timeout);
+}
+
+void engine::arm(const std::shared_ptr<cohort>& c, spi::time_point when) {
+    if (c->timer != 0) clock_->cancel(c->timer);
+    c->timer = clock_->at(when, [weak = std::weak_ptr(c)] {
+        if (const auto self = weak.lock()) self->home->ask_again(self);
+    });
+}
+
+// The timer of a waiting claim: its request was not answered in time, or it is time to look again.
+void engine::ask_again(const std::shared_ptr<cohort>& c) {
+    errands todo;
+    {
+        std::scoped_lock guard{shard_of(c->terms.name).mutex};
+        c->timer = 0;
+        if (c->is != cohort::state::asking && c->is != cohort::state::queued) return;
+        if (c->in_flight) {
+            no_answer(c, errc::unreachable, clock_->now(), todo);
+            if (c->is != cohort::state::ended) todo.ask = c;
+        } else {
+            todo.ask = c;
+        }
+    }
+    run(todo);
+}
+
+void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, spi::claim_answer&& said) {
+    using verdict = spi::claim_answer::verdict;
+    errands todo;
+    {
+        std::scoped_lock guard{shard_of(c->terms.name).mutex};
+        const spi::time_point now = clock_->now();
+        c->in_flight = false;
+        if (c->is == cohort::state::held) return;  // a repeat of what we know
+        if (c->is == cohort::state::ended) {       // we had given up: it must not stay behind
+            if (said.is == verdict::granted || said.is == verdict::queued) todo.goodbye = goodbye(*c);
+        } else if (said.is == verdict::unknown) {
+            no_answer(c, said.reason ? said.reason : make_error_code(errc::unreachable), now, todo);
+            if (c->is != cohort::state::ended) {
+                const auto step = milliseconds{10} * (1 << std::min<unsigned>(c->failures, 7));
+                arm(c, now + step + part(step, spread(c->id, c->failures)));
+            }
+        } else {
+            c->failures = 0;
+            if (said.is == verdict::granted) {
+                said.grant.counted_from = std::min(said.grant.counted_from, sent);
+                take(c, said.grant, now, todo);
+            } else {
+                c->failing_since = spi::time_point::max();
+                const bool first = !c->at;
+                c->at = std::make_unique<spi::standing>(std::move(said.standing));
+                if (said.is == verdict::refused) {
+                    refuse_line(*c, said.reason, said.detail, todo);
+                    end(c);
+                } else if (said.is == verdict::busy) {
+                    busy(c, todo);
+                } else {
+                    c->is = cohort::state::queued;
+                    if (first) emit(event_kind::waited, c->terms.name);
+                    arm(c, now + pause_before_next_look(*c));
+                }
+            }
+        }
+    }
+    run(todo);
+}
+
+// A push. It counts only for a claim that is waiting for it; a grant nobody waits for is given back.
+void engine::granted(std::string_view name, const claim_id& id, const spi::grant& given) {
+    if (forked()) return;
+    errands todo;
+    {
+        shard& s = shard_of(name);
+        std::scoped_lock guard{s.mutex};
+        const auto it = s.all.find(id);
+        if (it == s.all.end()) {
+            const auto until = clock_->now() + given.lease.value_or(options_.patience);
+            todo.goodbye = std::make_shared<farewell>(shared_from_this(), std::string(name), id, until);
+        } else if ((*it)->is != cohort::state::held) {
+            const std::shared_ptr<cohort> c = *it;
+            take(c, given, clock_->now(), todo);
+        }
+    }
+    run(todo);
+}
+
+void engine::lost(std::string_view name, const claim_id& id) {
+    if (forked()) return;
+    errands todo;
+    {
+        shard& s = shard_of(name);
+        std::scoped_lock guard{s.mutex};
+        const auto it = s.all.find(id);
+        if (it == s.all.end()) return;
+        const std::shared_ptr<cohort> c = *it;
+        if (c->is == cohort::state::held) {
+            apply(c, c->lease.revoked(), errc::lost, todo);
+        } else {  // thrown out of the line: ask anew, as somebody else
+            end(c);
+            succeed(c, todo);
+        }
+    }
+    run(todo);
+}
+
+void engine::take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_point now, errands& todo) {
+    if (c->timer != 0) clock_->cancel(std::exchange(c->timer, 0));
+    c->in_flight = false;
+    lease::terms agreed{.life = given.lease, .renewed = c->terms.renewed, .margin = options_.margin};
+    if (given.lease) agreed.margin += part(*given.lease, options_.drift);
+    c->lease = core::lease(agreed, given.counted_from);
+    c->counter = given.counter;
+    if (c->lease.deadline() <= now) {  // it took so long that the lease is over: never a late yes
+        no_answer(c, errc::unreachable, now, todo);
+        if (c->is == cohort::state::ended) return;
+        todo.goodbye = goodbye(*c);
+        end(c);
+        succeed(c, todo);
+        return;
+    }
+    c->failing_since = spi::time_point::max();
+    c->is = cohort::state::held;
+    c->at.reset();
+    c->valid_until.store(c->lease.deadline(), std::memory_order_release);
+    pass_on(c, now, todo);
+    if (c->lease.due() != spi::time_point::max()) watchdog_->watch(c, c->lease.due());
+}
+
+// Not granted and not queued: those who do not wait are answered, the others queue up.
+void engine::busy(const std::shared_ptr<cohort>& c, errands& todo) {
+    std::size_t place = 0;
+    for (auto it = c->line.begin(); it != c->line.end();) {
+        const std::shared_ptr<claimant> who = *it;
+        if (!who->waiting->no_wait) {
+            ++it;
+            continue;
+        }
+        who->is = claimant::phase::over;
+        todo.refused.emplace_back(who, in_the_way(*c, errc::busy, place++));
+        it = c->line.erase(it);
+    }
+    if (c->line.empty()) {
+        end(c);
+    } else {
+        todo.ask = c;
+    }
+}
+
+// A request failed or was not answered. It is repeated with the same id, until `patience` is over.
+void engine::no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, errands& todo) {
+    c->in_flight = false;
+    if (c->failures < 255) ++c->failures;
+    if (now - c->failing_since < options_.patience) {
+        emit(event_kind::retried, c->terms.name, {}, why);
+        return;
+    }
+    refuse_line(*c, errc::unreachable, "the store did not answer; is it running, and is the address right?", todo);
+    todo.goodbye = goodbye(*c);  // it may have been granted without our knowing
+    end(c);
+}
+
+void engine::refuse_line(cohort& c, std::error_code why, const std::string& what, errands& todo) {
+    for (const auto& who : c.line) {
+        who->is = claimant::phase::over;
+        todo.refused.emplace_back(who, refuse(why, c.terms.name, what));
+    }
+    c.line.clear();
+}
+
+spi::duration engine::pause_before_next_look(const cohort& c) const {
+    const spi::duration pace = c.terms.lease ? *c.terms.lease / 3 : idle_look;
+    const spi::duration usual = pace + part(pace / 10, spread(c.id, 0));
+    if (c.at->place.value_or(1) > 1 || !c.at->free_in) return usual;
+    // Next in line: look when the holder's lease ends, which the store may not tell us of.
+    const spi::duration jitter = std::min<spi::duration>(pace / 10, seconds{1});
+    return std::min(usual, std::max(*c.at->free_in, spi::duration::zero()) + part(jitter, spread(c.id, 1)));
+}
+
+}  // namespace mortise::inline v0::core

@@ -1,0 +1,108 @@
+#include "base/url.hpp"
+#include "core/engine.hpp"
+#include "core/reentry.hpp"
+#include "core/registry.hpp"
+
+#include <mortise/client.hpp>
+#include <mortise/error.hpp>
+#include <mortise/spi/client.hpp>
+
+#include <utility>
+
+namespace mortise::inline v0 {
+namespace {
+
+claim wanted_by(std::string_view name, const claim_options& options) {
+    return {.name = std::string(name), .options = options};
+}
+
+}  // namespace
+
+client::client(std::shared_ptr<core::engine> made)
+    : engine_(std::move(made)), frames_(std::make_shared<core::reentry>()) {}
+
+client::client(std::string_view store_url, client_options options)
+    : client([&] {
+          const base::url address = base::url::parse(store_url);
+          return core::engine::make(core::open_store(address), {}, std::move(options), address.masked());
+      }()) {}
+
+client::client(client&&) noexcept = default;
+
+client& client::operator=(client&& other) noexcept {
+    if (this != &other) {
+        leave();
+        engine_ = std::move(other.engine_);
+        frames_ = std::move(other.frames_);
+    }
+    return *this;
+}
+
+client::~client() {
+    leave();
+}
+
+void client::leave() noexcept {
+    if (!engine_) return;
+    if (engine_->forked()) {  // the parent's: leaked, not closed
+        new std::shared_ptr<core::engine>(std::move(engine_));
+        new std::shared_ptr<core::reentry>(std::move(frames_));
+        return;
+    }
+    engine_->close();
+}
+
+attempt client::try_acquire(std::string_view name, const claim_options& options) {
+    claim wanted = wanted_by(name, options);
+    if (!wanted.options.wait) wanted.options.wait = std::chrono::nanoseconds::zero();
+    return engine_->acquire(std::move(wanted));
+}
+
+hold client::acquire(std::string_view name, const claim_options& options) {
+    return engine_->acquire(wanted_by(name, options)).value();
+}
+
+hold client::acquire(std::string_view name, const claim_options& options, std::error_code& ec) {
+    ec.clear();
+    try {
+        attempt got = engine_->acquire(wanted_by(name, options));
+        ec = got.reason();
+        return got ? *std::move(got) : hold{};
+    } catch (const error& e) {
+        ec = e.code();
+        return {};
+    }
+}
+
+void client::start(claim wanted, completion done) {
+    engine_->notify([] {});  // starts the thread here, where a failure can be told
+    engine_->start(std::move(wanted), [engine = engine_.get(), done = std::move(done)](attempt result) mutable {
+        engine->notify([done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
+    });
+}
+
+release_result client::release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept {
+    return engine_->release(name, id, ec);
+}
+
+const promises& client::promises() const noexcept {
+    return engine_->store().promises();
+}
+
+const std::string& client::store() const noexcept {
+    return engine_->shown_as();
+}
+
+namespace spi {
+
+client make_client(const store_factory& store, world around, client_options options) {
+    return core::access::wrap(core::engine::make(store, std::move(around), std::move(options), "(given store)"));
+}
+
+store_factory factory_of(std::string_view store_url) {
+    return core::open_store(base::url::parse(store_url));
+}
+
+}  // namespace spi
+
+}  // namespace mortise::inline v0

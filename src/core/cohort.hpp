@@ -1,0 +1,124 @@
+// One claim at the store, and the calls of this process that use it.
+//
+//   call (claimant) --.                                            .--> hold
+//   call (claimant) ---+--> cohort = one claim id = one store claim +   ...passed on at release, turn by turn
+//   call (claimant) --'
+//
+// Calls that may share a grant (exclusive, order::any, equal options) line up in one cohort: the store sees one claim, and
+// a release passes the grant to the next in line without a trip. All other calls have a cohort of their own. A cohort has
+// one claim id for its whole life; when its grant ends with calls still in line, a new cohort takes over the line.
+//
+// These are data, guarded by the mutex of the engine's shard; only what valid() reads is atomic. The engine decides.
+#pragma once
+
+#include "core/lease.hpp"
+
+#include <mortise/attempt.hpp>
+#include <mortise/claim.hpp>
+#include <mortise/claim_id.hpp>
+#include <mortise/config.hpp>
+#include <mortise/hold.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace mortise::inline v0::core {
+
+class engine;
+class cohort;
+class claimant;
+
+using line = std::list<std::shared_ptr<claimant>>;
+
+// What makes two claims interchangeable.
+struct claim_terms {
+    std::string name;
+    std::string label;
+    std::optional<spi::duration> lease;
+    std::uint32_t capacity = 1;
+    std::uint32_t weight = 1;
+    bool renewed = true;
+    bool detached = false;
+    bool shareable = false;  // may be handed over inside the process
+
+    friend bool operator==(const claim_terms&, const claim_terms&) = default;
+};
+
+class cohort {
+public:
+    enum class state : unsigned char {
+        asking,  // a request is out, or about to be repeated
+        queued,  // in the store's line; a push will come, and we ask again now and then in case it does not
+        held,
+        ended,  // lost, released or given up; the id is of no more use
+    };
+
+    cohort(std::shared_ptr<engine> of, claim_terms wanted)
+        : home(std::move(of)), terms(std::move(wanted)), id(claim_id::random()) {}
+
+    const std::shared_ptr<engine> home;
+    const claim_terms terms;
+    const claim_id id;
+
+    core::line line;                    // calls waiting for their turn
+    std::weak_ptr<claimant> holder;     // the call whose turn it is
+    std::unique_ptr<spi::standing> at;  // what the store last said of our chances; while waiting
+
+    core::lease lease;
+    std::uint64_t counter = 0;
+    std::atomic<boot_clock::time_point> valid_until{boot_clock::time_point::min()};
+
+    spi::time_point failing_since = spi::time_point::max();  // first of the requests that stayed without an answer
+    spi::clock::timer_id timer = 0;                          // repeats the question
+    spi::time_point watch_due{};                             // this and the slot belong to the watchdog's mutex
+    std::uint32_t watch_slot = 0;                            // in its heap, from 1; 0: not watched
+    std::uint16_t turn = 0;
+    std::uint8_t failures = 0;
+    state is = state::asking;
+    bool in_flight = false;
+};
+
+// One call: first it waits, then it holds. A `hold` is a handle to it.
+class claimant {
+public:
+    enum class phase : unsigned char { waiting, holding, over };
+
+    // What only a waiting call needs; gone once it is answered.
+    struct wait {
+        unique_function<void(attempt)> done;
+        core::line::iterator place;
+        spi::time_point deadline = spi::time_point::max();
+        spi::clock::timer_id timer = 0;
+        std::optional<std::stop_callback<std::function<void()>>> on_stop;
+        bool no_wait = false;
+        bool stopped = false;  // cancelled before it was in line
+    };
+    // What only a watched hold needs.
+    struct watch {
+        std::stop_source stop;
+        std::vector<unique_function<void()>> calls;
+    };
+
+    std::shared_ptr<core::cohort> cohort;
+    std::unique_ptr<wait> waiting;
+    std::unique_ptr<watch> watched;
+    spi::time_point called{};
+    spi::time_point since{};  // of the call, then of the grant
+    std::atomic<phase> is{phase::waiting};
+    std::uint16_t turn = 0;
+    release_result result = release_result::unknown;
+    bool closed = false;  // ended by the client's destructor
+
+    static hold handle(std::shared_ptr<claimant> granted) { return hold{std::move(granted)}; }
+    static const std::shared_ptr<claimant>& of(const hold& h) noexcept { return h.granted_; }
+};
+
+}  // namespace mortise::inline v0::core

@@ -1,0 +1,189 @@
+// What a client is made of: it turns calls into claims, claims into grants, and keeps grants alive.
+//
+// All decisions are made under the mutex of a shard (names are spread over sixteen) and only note in `errands` what has to
+// be done; the store, the completions and the user are called after the mutex is dropped. So a store may answer before its
+// verb returns, and a completion may call the engine again.
+//
+//   start --> join a cohort, or make one --> ask the store --> granted: the first in line holds
+//                                            queued: a push follows; asked again now and then in case it got lost
+//                                            busy:   refused, if the caller does not wait
+//                                            unknown: asked again with the same id, until `patience` is over
+//   release --> next in line, if the grant may be handed over; else farewell to the store, and a new cohort for the rest
+//   watchdog --> renew what is due, in one call; what cannot be renewed by its deadline is lost
+#pragma once
+
+#include "core/cohort.hpp"
+
+#include <mortise/client.hpp>
+#include <mortise/config.hpp>
+#include <mortise/observer.hpp>
+#include <mortise/spi/client.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace mortise::inline v0::core {
+
+class farewell;
+class io_clock;
+class notifier_thread;
+class watchdog;
+
+class engine final : public spi::events, public std::enable_shared_from_this<engine> {
+    struct pass {};  // only make() may construct
+
+public:
+    static std::shared_ptr<engine> make(const spi::store_factory& store, spi::world around, client_options options,
+                                        std::string shown_as);
+    engine(pass, const spi::store_factory& store, spi::world around, client_options options, std::string shown_as);
+    ~engine() override;
+
+    // `done` is called exactly once, from any thread, possibly before start returns. Throws for invalid arguments.
+    void start(claim wanted, unique_function<void(attempt)> done);
+    attempt acquire(claim wanted);  // blocks
+
+    release_result release(const std::shared_ptr<claimant>& who, std::error_code& ec) noexcept;
+    release_result release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept;
+    void let_go(const std::shared_ptr<claimant>& who) noexcept;  // of a dropped hold
+    void renew_early(const claimant& who);                       // and does not wait for the answer
+
+    boot_clock::time_point valid_until(const claimant& who) const noexcept;
+    bool valid(const claimant& who) const noexcept;
+    std::stop_token lost_token(claimant& who);
+    void on_lost(const std::shared_ptr<claimant>& who, unique_function<void()> call);
+
+    // no_token or unsupported, naming what the store lacks; nothing if it promises what the claim demands.
+    std::optional<refusal> not_promised(const claim& wanted) const;
+
+    // Runs `what` where user callbacks run.
+    void notify(spi::task what) noexcept;
+    void emit(event_kind kind, const std::string& name, token t = {}, std::error_code reason = {},
+              spi::duration took = {}) noexcept;
+
+    void close() noexcept;
+    bool forked() const noexcept;
+
+    spi::store& store() noexcept { return *store_; }
+    spi::clock& clock() const noexcept { return *clock_; }
+    const client_options& options() const noexcept { return options_; }
+    const std::string& shown_as() const noexcept { return shown_as_; }
+
+    // Farewells on their way; close() waits for them.
+    void said_goodbye(int more) noexcept;
+    bool shut() const noexcept { return shut_.load(); }
+
+    // spi::events
+    void granted(std::string_view name, const claim_id& id, const spi::grant& given) override;
+    void lost(std::string_view name, const claim_id& id) override;
+
+private:
+    struct by_id {
+        using is_transparent = void;
+        std::size_t operator()(const claim_id& id) const noexcept { return std::hash<claim_id>{}(id); }
+        std::size_t operator()(const std::shared_ptr<cohort>& c) const noexcept { return (*this)(c->id); }
+        bool operator()(const auto& a, const auto& b) const noexcept { return key(a) == key(b); }
+        static const claim_id& key(const claim_id& id) noexcept { return id; }
+        static const claim_id& key(const std::shared_ptr<cohort>& c) noexcept { return c->id; }
+    };
+    struct by_name {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view name) const noexcept { return std::hash<std::string_view>{}(name); }
+        std::size_t operator()(const cohort* c) const noexcept { return (*this)(c->terms.name); }
+        bool operator()(const auto& a, const auto& b) const noexcept { return key(a) == key(b); }
+        static std::string_view key(std::string_view name) noexcept { return name; }
+        static std::string_view key(const cohort* c) noexcept { return c->terms.name; }
+    };
+    struct shard {
+        std::mutex mutex;
+        std::unordered_set<std::shared_ptr<cohort>, by_id, by_id> all;
+        std::unordered_set<cohort*, by_name, by_name> joinable;  // at most one per name
+    };
+    // What to do once the shard's mutex is dropped, in this order.
+    struct errands {
+        std::shared_ptr<farewell> goodbye;
+        std::shared_ptr<claimant> granted;
+        std::vector<std::pair<std::shared_ptr<claimant>, refusal>> refused;
+        std::shared_ptr<claimant> lost;
+        std::shared_ptr<cohort> ask;
+    };
+
+    // Entry and exit of calls.
+    claim_terms terms_of(claim& wanted) const;
+    refusal refuse(std::error_code why, const std::string& name, const std::string& what) const;
+    void leave(const std::shared_ptr<claimant>& who, const std::string& name, errc why);
+    void settle_down(const std::shared_ptr<claimant>& who, const std::string& name);
+    void run(errands& todo);
+    void answer(const std::shared_ptr<claimant>& who, attempt result);
+
+    // Asking the store.
+    void ask(const std::shared_ptr<cohort>& c);
+    void ask_again(const std::shared_ptr<cohort>& c);
+    void answered(const std::shared_ptr<cohort>& c, spi::time_point sent, spi::claim_answer&& said);
+    spi::duration pause_before_next_look(const cohort& c) const;
+
+    // All of these with the shard's mutex held.
+    void join(cohort& c, const std::shared_ptr<claimant>& who, errands& todo);
+    void take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_point now, errands& todo);
+    void pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo);
+    bool may_pass_on(const cohort& c, spi::time_point now) const;
+    void busy(const std::shared_ptr<cohort>& c, errands& todo);
+    void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, errands& todo);
+    void refuse_line(cohort& c, std::error_code why, const std::string& what, errands& todo);
+    void end(const std::shared_ptr<cohort>& c);
+    void succeed(const std::shared_ptr<cohort>& c, errands& todo);
+    void lose(const std::shared_ptr<cohort>& c, std::error_code why, errands& todo);
+    void arm(const std::shared_ptr<cohort>& c, spi::time_point when);
+    std::shared_ptr<farewell> goodbye(const cohort& c);
+    cohort& cohort_of(shard& s, const claimant& who);
+    refusal in_the_way(const cohort& c, errc why, std::size_t local_place) const;
+
+    // Keeping alive.
+    void round(const std::vector<std::shared_ptr<cohort>>& due);
+    void send_renewals(std::vector<std::shared_ptr<cohort>> who, spi::time_point sent);
+    void renewed(const std::vector<std::shared_ptr<cohort>>& who, spi::time_point sent,
+                 const std::vector<spi::renewal_answer>& said);
+    void apply(const std::shared_ptr<cohort>& c, lease::step step, std::error_code why, errands& todo);
+
+    shard& shard_of(std::string_view name) noexcept {
+        return shards_[std::hash<std::string_view>{}(name) % shards_.size()];
+    }
+
+    const client_options options_;
+    const std::string shown_as_;
+    const std::string host_;
+    const std::uint64_t generation_;
+    std::shared_ptr<spi::clock> clock_;
+    std::shared_ptr<spi::notifier> notifier_;
+    io_clock* own_clock_ = nullptr;  // set when clock_ is ours to stop; likewise the notifier
+    notifier_thread* own_notifier_ = nullptr;
+    std::shared_ptr<watchdog> watchdog_;
+    std::unique_ptr<spi::store> store_;
+
+    std::array<shard, 16> shards_;
+    std::atomic<bool> closed_{false};  // no new claims
+    std::atomic<bool> shut_{false};    // the store is closed
+    std::atomic<bool> awake_{false};   // the io thread has been started
+
+    std::mutex quiet_mutex_;
+    std::condition_variable quiet_;
+    int goodbyes_ = 0;
+
+    std::atomic<std::size_t> unseen_events_{0};
+    std::atomic<std::uint64_t> dropped_events_{0};
+};
+
+// How the other layers reach the engine behind a client.
+struct access {
+    static const std::shared_ptr<engine>& engine_of(const client& c) noexcept { return c.engine_; }
+    static const std::shared_ptr<reentry>& frames_of(const client& c) noexcept { return c.frames_; }
+    static client wrap(std::shared_ptr<engine> e) { return client{std::move(e)}; }
+};
+
+}  // namespace mortise::inline v0::core

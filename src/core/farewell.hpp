@@ -1,0 +1,48 @@
+// Gives a claim back to the store, and does not give up early.
+#pragma once
+
+#include <mortise/claim_id.hpp>
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace mortise::inline v0::core {
+
+class engine;
+
+// A release has a life of its own: cancelling the work, destroying the hold or a timeout of the caller do not end it. It is
+// repeated, with growing pauses, until the store answers or the lease is over anyway.
+class farewell : public std::enable_shared_from_this<farewell> {
+public:
+    farewell(std::shared_ptr<engine> home, std::string name, const claim_id& id, spi::time_point until);
+    ~farewell();
+    farewell(const farewell&) = delete;
+    farewell& operator=(const farewell&) = delete;
+
+    void send();
+
+    // The store's answer, or nothing if it takes longer than `patience`.
+    std::optional<spi::release_answer> wait(spi::duration patience);
+
+private:
+    void answered(spi::release_answer answer);
+    void try_again();
+
+    const std::shared_ptr<engine> home_;
+    const std::string name_;
+    const claim_id id_;
+    const spi::time_point until_;
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::optional<spi::release_answer> answer_;
+    spi::clock::timer_id timer_ = 0;
+    unsigned tries_ = 0;
+};
+
+}  // namespace mortise::inline v0::core

@@ -1,0 +1,100 @@
+#include "base/text.hpp"
+#include "core/engine.hpp"
+
+#include <mortise/error.hpp>
+#include <mortise/hold.hpp>
+
+namespace mortise::inline v0 {
+
+hold::hold() noexcept = default;
+hold::hold(std::shared_ptr<core::claimant> granted) noexcept : granted_(std::move(granted)) {}
+hold::hold(hold&&) noexcept = default;
+
+hold& hold::operator=(hold&& other) noexcept {
+    if (this != &other) {
+        hold before{std::move(granted_)};
+        granted_ = std::move(other.granted_);
+    }
+    return *this;
+}
+
+hold::~hold() {
+    if (!granted_) return;
+    core::engine& home = *granted_->cohort->home;
+    if (home.forked()) {
+        new std::shared_ptr<core::claimant>(std::move(granted_));  // the parent's: leaked, not closed
+        return;
+    }
+    home.let_go(granted_);
+}
+
+bool hold::valid() const noexcept {
+    return granted_ && granted_->cohort->home->valid(*granted_);
+}
+
+boot_clock::time_point hold::valid_until() const noexcept {
+    return granted_ ? granted_->cohort->home->valid_until(*granted_) : boot_clock::time_point::min();
+}
+
+std::chrono::nanoseconds hold::remaining() const noexcept {
+    const auto until = valid_until();
+    if (until == boot_clock::time_point::min()) return std::chrono::nanoseconds::zero();
+    if (until == boot_clock::time_point::max()) return std::chrono::nanoseconds::max();
+    return std::max(until - granted_->cohort->home->clock().now(), std::chrono::nanoseconds::zero());
+}
+
+std::stop_token hold::lost() const {
+    if (!granted_ || granted_->cohort->home->forked()) return {};
+    return granted_->cohort->home->lost_token(*granted_);
+}
+
+void hold::on_lost(unique_function<void()> fn) {
+    if (granted_ && !granted_->cohort->home->forked()) granted_->cohort->home->on_lost(granted_, std::move(fn));
+}
+
+token hold::token() const {
+    std::error_code ec;
+    const mortise::token mine = token(ec);
+    if (ec) throw error(ec, granted_ ? "token of lock " + base::quoted(name()) : "token of an empty hold");
+    return mine;
+}
+
+token hold::token(std::error_code& ec) const noexcept {
+    ec.clear();
+    if (!granted_) {
+        ec = errc::not_owner;
+    } else if (granted_->cohort->home->forked()) {
+        ec = errc::forked;
+    } else if (granted_->cohort->counter == 0) {
+        ec = errc::no_token;
+    } else {
+        return mortise::token::of(granted_->cohort->counter, granted_->turn);
+    }
+    return {};
+}
+
+const std::string& hold::name() const noexcept {
+    static const std::string none;
+    return granted_ ? granted_->cohort->terms.name : none;
+}
+
+claim_id hold::id() const noexcept {
+    return granted_ ? granted_->cohort->id : claim_id{};
+}
+
+release_result hold::release() noexcept {
+    std::error_code ignored;
+    return release(ignored);
+}
+
+release_result hold::release(std::error_code& ec) noexcept {
+    if (granted_) return granted_->cohort->home->release(granted_, ec);
+    ec = errc::not_owner;
+    return release_result::unknown;
+}
+
+hold::operator bool() const noexcept {
+    return granted_ && granted_->is.load() == core::claimant::phase::holding && !granted_->cohort->home->forked();
+}
+
+}  // namespace mortise::inline v0

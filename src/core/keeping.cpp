@@ -1,0 +1,83 @@
+// How grants are kept alive, and what happens when they are not. See engine.hpp for the picture.
+#include "core/engine.hpp"
+#include "core/watchdog.hpp"
+
+namespace mortise::inline v0::core {
+
+// The watchdog's round: everything that is due, in one call to the store.
+void engine::round(const std::vector<std::shared_ptr<cohort>>& due) {
+    if (forked() || shut()) return;
+    const spi::time_point now = clock_->now();
+    std::vector<std::shared_ptr<cohort>> renewing;
+    for (const auto& c : due) {
+        errands todo;
+        {
+            std::scoped_lock guard{shard_of(c->terms.name).mutex};
+            if (c->is != cohort::state::held) continue;
+            const lease::step step = c->lease.poll(now);
+            if (step.renew) renewing.push_back(c);
+            apply(c, step, errc::unreachable, todo);
+        }
+        run(todo);
+    }
+    if (!renewing.empty()) send_renewals(std::move(renewing), now);
+}
+
+void engine::send_renewals(std::vector<std::shared_ptr<cohort>> who, spi::time_point sent) {
+    std::vector<spi::renewal> batch;
+    batch.reserve(who.size());
+    for (const auto& c : who) batch.push_back({c->terms.name, c->id, *c->lease.life()});
+    store_->renew(batch, [self = shared_from_this(), who = std::move(who),
+                          sent](std::vector<spi::renewal_answer> said) { self->renewed(who, sent, said); });
+}
+
+void engine::renewed(const std::vector<std::shared_ptr<cohort>>& who, spi::time_point sent,
+                     const std::vector<spi::renewal_answer>& said) {
+    for (std::size_t i = 0; i < who.size(); ++i) {
+        const std::shared_ptr<cohort>& c = who[i];
+        const auto answer = i < said.size() ? said[i] : spi::renewal_answer::unknown;
+        errands todo;
+        {
+            std::scoped_lock guard{shard_of(c->terms.name).mutex};
+            if (c->is != cohort::state::held) continue;
+            const spi::time_point now = clock_->now();
+            const spi::duration slack = c->lease.deadline() - now;
+            const lease::step step = c->lease.answered(answer, sent, now);
+            if (answer == spi::renewal_answer::renewed && !step.lost)
+                emit(event_kind::renewed, c->terms.name, token::of(c->counter, c->turn), {}, slack);
+            apply(c, step, answer == spi::renewal_answer::lost ? errc::lost : errc::unreachable, todo);
+        }
+        run(todo);
+    }
+}
+
+void engine::apply(const std::shared_ptr<cohort>& c, lease::step step, std::error_code why, errands& todo) {
+    if (step.lost) return lose(c, why, todo);
+    if (step.at_risk)
+        emit(event_kind::at_risk, c->terms.name, token::of(c->counter, c->turn), why,
+             c->lease.deadline() - clock_->now());
+    c->valid_until.store(c->lease.deadline(), std::memory_order_release);
+    if (c->lease.due() != spi::time_point::max()) watchdog_->watch(c, c->lease.due());
+}
+
+// The grant is over while its owner may still believe in it. The owner is told; those in line go on without it.
+void engine::lose(const std::shared_ptr<cohort>& c, std::error_code why, errands& todo) {
+    emit(event_kind::lost, c->terms.name, token::of(c->counter, c->turn), why);
+    todo.lost = c->holder.lock();
+    end(c);
+    succeed(c, todo);
+}
+
+void engine::renew_early(const claimant& who) {
+    const auto c = who.cohort;
+    spi::time_point now;
+    {
+        std::scoped_lock guard{shard_of(c->terms.name).mutex};
+        now = clock_->now();
+        if (c->is != cohort::state::held || !c->lease.ask_early(now)) return;
+        watchdog_->watch(c, c->lease.due());
+    }
+    send_renewals({c}, now);
+}
+
+}  // namespace mortise::inline v0::core

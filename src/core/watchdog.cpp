@@ -1,0 +1,110 @@
+#include "core/watchdog.hpp"
+
+#include "core/cohort.hpp"
+
+#include <utility>
+
+namespace mortise::inline v0::core {
+
+watchdog::watchdog(std::shared_ptr<spi::clock> clock, round look) : clock_(std::move(clock)), look_(std::move(look)) {}
+
+void watchdog::watch(const std::shared_ptr<cohort>& who, spi::clock::time_point due) {
+    std::scoped_lock guard{mutex_};
+    if (stopped_) return;
+    const bool later = who->watch_slot != 0 && due > who->watch_due;
+    who->watch_due = due;
+    if (who->watch_slot == 0) {
+        heap_.push_back(who);
+        who->watch_slot = static_cast<std::uint32_t>(heap_.size());
+    }
+    if (later) {
+        sink(who->watch_slot);
+    } else {
+        rise(who->watch_slot);
+    }
+    if (due < armed_) arm();
+}
+
+void watchdog::forget(cohort& who) noexcept {
+    entry dropped;  // released after the lock
+    std::scoped_lock guard{mutex_};
+    if (who.watch_slot != 0) dropped = take(who.watch_slot);
+}
+
+void watchdog::stop() noexcept {
+    std::vector<entry> dropped;
+    std::scoped_lock guard{mutex_};
+    stopped_ = true;
+    clock_->cancel(std::exchange(timer_, 0));
+    for (const entry& e : heap_) e->watch_slot = 0;
+    dropped.swap(heap_);
+}
+
+std::size_t watchdog::size() const {
+    std::scoped_lock guard{mutex_};
+    return heap_.size();
+}
+
+bool watchdog::sooner(const entry& a, const entry& b) noexcept {
+    return a->watch_due < b->watch_due;
+}
+
+void watchdog::put(std::size_t slot, entry e) noexcept {
+    e->watch_slot = static_cast<std::uint32_t>(slot);
+    heap_[slot - 1] = std::move(e);
+}
+
+void watchdog::rise(std::size_t slot) noexcept {
+    entry moving = std::move(heap_[slot - 1]);
+    for (; slot > 1 && sooner(moving, heap_[slot / 2 - 1]); slot /= 2) put(slot, std::move(heap_[slot / 2 - 1]));
+    put(slot, std::move(moving));
+}
+
+void watchdog::sink(std::size_t slot) noexcept {
+    entry moving = std::move(heap_[slot - 1]);
+    while (2 * slot <= heap_.size()) {
+        std::size_t child = 2 * slot;
+        if (child < heap_.size() && sooner(heap_[child], heap_[child - 1])) ++child;
+        if (!sooner(heap_[child - 1], moving)) break;
+        put(slot, std::move(heap_[child - 1]));
+        slot = child;
+    }
+    put(slot, std::move(moving));
+}
+
+auto watchdog::take(std::size_t slot) noexcept -> entry {
+    entry taken = std::move(heap_[slot - 1]);
+    entry last = std::move(heap_.back());
+    heap_.pop_back();
+    taken->watch_slot = 0;
+    if (slot <= heap_.size()) {
+        put(slot, std::move(last));
+        rise(slot);
+        sink(slot);
+    }
+    return taken;
+}
+
+void watchdog::arm() {
+    clock_->cancel(timer_);
+    armed_ = heap_.front()->watch_due;
+    timer_ = clock_->at(armed_, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->fire();
+    });
+}
+
+void watchdog::fire() {
+    std::vector<entry> due;
+    {
+        std::scoped_lock guard{mutex_};
+        timer_ = 0;
+        armed_ = spi::clock::time_point::max();
+        const spi::clock::time_point now = clock_->now();
+        while (!heap_.empty() && heap_.front()->watch_due <= now) due.push_back(take(1));
+    }
+    if (!due.empty()) look_(std::move(due));
+    std::scoped_lock guard{mutex_};
+    if (!stopped_ && !heap_.empty() && heap_.front()->watch_due < armed_) arm();
+}
+
+}  // namespace mortise::inline v0::core

@@ -1,0 +1,112 @@
+#include "locks/exclusive.hpp"
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "core/engine.hpp"
+
+#include <mortise/error.hpp>
+
+namespace mortise::inline v0::locks {
+
+bool outcome::just_busy() const noexcept {
+    return code == errc::busy || code == errc::timed_out || code == errc::would_deadlock;
+}
+
+void outcome::or_throw() const {
+    if (code) throw error(code, detail);
+}
+
+exclusive::exclusive(client& locks, std::string_view name, claim_options options, nesting when_held)
+    : engine_(core::access::engine_of(locks)),
+      frames_(core::access::frames_of(locks)),
+      nesting_(when_held),
+      claim_{.name = std::string(name), .options = std::move(options)} {
+    base::check(claim_);
+    if (const auto no = engine_->not_promised(claim_)) throw error(no->reason, no->describe());
+}
+
+exclusive::~exclusive() {
+    if (engine_->forked()) {
+        new std::shared_ptr<core::reentry>(frames_);  // the parent's: leaked, not closed
+        return;
+    }
+    if (inside_.load() > 0) frames_->extract_through(this);  // destroying the holds releases them
+}
+
+outcome exclusive::lock(core::owner_key who, std::optional<std::chrono::nanoseconds> wait) {
+    if (engine_->forked()) return {errc::forked, "lock " + base::quoted(name()) + " on " + engine_->shown_as()};
+    if (core::reentry::frame* frame = frames_->find(name(), who)) return enter_again(*frame);
+    claim wanted = claim_;
+    wanted.options.wait = wait;
+    attempt got = engine_->acquire(std::move(wanted));
+    if (!got) return {got.reason(), got.refusal().describe()};
+    frames_->insert(name(), who, {*std::move(got), this, 1, nesting_ == nesting::counted});
+    inside_.fetch_add(1);
+    return {};
+}
+
+outcome exclusive::enter_again(core::reentry::frame& frame) {
+    const std::string which = "lock " + base::quoted(name()) + " on " + engine_->shown_as() + ": ";
+    if (!frame.hold.valid())
+        return {errc::lost, which + "this owner's hold has ended; unlock what was locked, then lock anew"};
+    if (nesting_ != nesting::counted || !frame.recursive)
+        return {errc::would_deadlock, which + "this owner holds it already; use recursive_mutex throughout to nest"};
+    ++frame.depth;
+    engine_->renew_early(*core::claimant::of(frame.hold));
+    return {};
+}
+
+std::error_code exclusive::unlock(core::owner_key who) noexcept {
+    if (engine_->forked()) return errc::forked;
+    core::reentry::frame* frame = frames_->find(name(), who);
+    if (frame == nullptr) {
+        engine_->emit(event_kind::released, name(), {}, errc::not_owner);
+        return errc::not_owner;
+    }
+    if (--frame->depth > 0) {
+        if (!frame->hold.valid()) return errc::lost;
+        engine_->renew_early(*core::claimant::of(frame->hold));
+        return {};
+    }
+    core::reentry::frame last = frames_->extract(name(), who);
+    if (last.through == this) inside_.fetch_sub(1);
+    std::error_code ec;
+    switch (last.hold.release(ec)) {
+        case release_result::released:
+            return {};
+        case release_result::expired:
+        case release_result::taken_over:
+            return errc::lost;
+        case release_result::unknown:
+            break;
+    }
+    return ec;
+}
+
+const mortise::hold& exclusive::hold(core::owner_key who) const {
+    if (engine_->forked()) throw error(errc::forked, "hold of lock " + base::quoted(name()));
+    if (const core::reentry::frame* frame = frames_->find(name(), who)) return frame->hold;
+    throw error(errc::not_owner, "hold of lock " + base::quoted(name()) + ": this owner has not locked it");
+}
+
+void exclusive::lock_or_throw(core::owner_key who) {
+    lock(who, std::nullopt).or_throw();
+}
+
+void exclusive::lock_or_say(core::owner_key who, std::error_code& ec) {
+    ec = lock(who, std::nullopt).code;
+}
+
+bool exclusive::try_or_throw(core::owner_key who, std::chrono::nanoseconds wait) {
+    const outcome got = lock(who, wait);
+    if (!got && !got.just_busy()) got.or_throw();
+    return static_cast<bool>(got);
+}
+
+bool exclusive::try_or_say(core::owner_key who, std::error_code& ec) {
+    const outcome got = lock(who, std::chrono::nanoseconds::zero());
+    ec = got.just_busy() ? std::error_code{} : got.code;
+    return static_cast<bool>(got);
+}
+
+}  // namespace mortise::inline v0::locks
