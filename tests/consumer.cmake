@@ -1,9 +1,5 @@
 # The installed package, as somebody else's project finds it; and the marks of the exports, which only a shared library
 # puts to the test: the consumer is linked once more with one made of the same objects.
-if(MORTISE_SANITIZE)
-    return()
-endif()
-
 if(MORTISE_INSTALL)
     add_test(NAME consumer.installed COMMAND ${CMAKE_COMMAND}
         -D BUILD=${PROJECT_BINARY_DIR}
