@@ -19,18 +19,18 @@ constexpr std::chrono::nanoseconds bounded(const std::chrono::duration<Rep, Peri
     using seconds = std::chrono::duration<double>;
     if (!(wait > wait.zero())) return std::chrono::nanoseconds::zero();
     if (seconds(wait) >= seconds(for_ever)) return for_ever;
-    return std::chrono::ceil<std::chrono::nanoseconds>(wait);
+    // In floating point, since an odd unit overflows on the way: exact to the nanosecond up to half a millennium.
+    using fine = std::chrono::duration<long double, std::nano>;
+    const long double exact = fine(wait).count();
+    const auto whole = static_cast<std::chrono::nanoseconds::rep>(exact);
+    return std::chrono::nanoseconds{static_cast<long double>(whole) < exact ? whole + 1 : whole};
 }
 
 // What is left until a deadline on any clock; absurd deadlines (time_point::max() or min()) included.
 template <class Clock, class Duration>
 std::chrono::nanoseconds until(const std::chrono::time_point<Clock, Duration>& deadline) {
-    using seconds = std::chrono::duration<double>;
-    const auto now = Clock::now();
-    const seconds left = seconds(deadline.time_since_epoch()) - seconds(now.time_since_epoch());
-    if (!(left > left.zero())) return std::chrono::nanoseconds::zero();
-    if (left >= seconds(for_ever)) return for_ever;
-    return bounded(deadline - now);
+    using fine = std::chrono::duration<long double, std::nano>;
+    return bounded(fine(deadline.time_since_epoch()) - fine(Clock::now().time_since_epoch()));
 }
 
 }  // namespace detail

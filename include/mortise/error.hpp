@@ -8,25 +8,25 @@
 
 namespace mortise::inline v0 {
 
-// | code           | when                                                        | equal to std::errc:: |
+// | code           | when                                                        | equal to std::errc::            |
 // |----------------|-------------------------------------------------------------|---------------------------------|
-// | busy           | held by somebody else and we were asked not to wait         | device_or_resource_busy | |
-// timed_out      | the wait ended before the grant                             | timed_out                       |
-// | cancelled      | the stop_token of the claim was requested                   | operation_canceled | |
-// would_deadlock | the caller waits for something it holds itself              | resource_deadlock_would_occur   |
-// | lost           | the lease ended below the caller                            | owner_dead | | not_owner      |
-// unlock or hold() by somebody who holds nothing here         | operation_not_permitted         | | forked | called
-// in the child of a fork; make a client of its own     | no_child_process                | | closed         | the
-// client was destroyed                                    | not_connected                   | | unreachable    |
-// the store did not answer in time; the claim was withdrawn   | host_unreachable                | | kind_mismatch
-// | another claim uses this name with another capacity          | wrong_protocol_type             | | unsupported
-// | this store does not promise what the claim demands          | not_supported                   | | no_token |
-// this store has no fencing tokens                            | not_supported                   | | invalid_name |
-// empty, over 200 bytes, control characters, not UTF-8        | invalid_argument                | | invalid_option
-// | a duration, weight, capacity or label out of range          | invalid_argument                | | bad_url | the
-// store's address cannot be read                          | invalid_argument                | | unknown_store  | no
-// store with that scheme in this build                     | invalid_argument                | | exhausted      | a
-// limit of the machine (memory, descriptors, threads)       | resource_unavailable_try_again  |
+// | busy           | held by somebody else and we were asked not to wait         | device_or_resource_busy         |
+// | timed_out      | the wait ended before the grant                             | timed_out                       |
+// | cancelled      | the stop_token of the claim was requested                   | operation_canceled              |
+// | would_deadlock | the caller waits for something it holds itself              | resource_deadlock_would_occur   |
+// | lost           | the lease ended below the caller                            | owner_dead                      |
+// | not_owner      | unlock or hold() by somebody who holds nothing here         | operation_not_permitted         |
+// | forked         | called in the child of a fork; make a client of its own     | no_child_process                |
+// | closed         | the client was destroyed                                    | not_connected                   |
+// | unreachable    | the store did not answer in time; the claim was withdrawn   | host_unreachable                |
+// | kind_mismatch  | another claim uses this name with another capacity          | wrong_protocol_type             |
+// | unsupported    | this store does not promise what the claim demands          | not_supported                   |
+// | no_token       | this store has no fencing tokens                            | not_supported                   |
+// | invalid_name   | empty, over 200 bytes, control characters, not UTF-8        | invalid_argument                |
+// | invalid_option | a duration, weight, capacity or label out of range          | invalid_argument                |
+// | bad_url        | the store's address cannot be read                          | invalid_argument                |
+// | unknown_store  | no store with that scheme in this build                     | invalid_argument                |
+// | exhausted      | a limit of the machine (memory, descriptors, threads)       | resource_unavailable_try_again  |
 //
 // The third column holds with ==: `if (e.code() == std::errc::timed_out)`.
 enum class errc {

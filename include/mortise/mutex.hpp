@@ -21,22 +21,18 @@ namespace mortise::inline v0 {
 //     mortise::mutex tickets{locks, "ticket"};
 //     std::scoped_lock guard{tickets};
 //
-// What is as with std::timed_mutex: Lockable and TimedLockable, so std::scoped_lock, std::unique_lock and std::lock
-// work; one object may be shared by threads, or each may make its own: only the name counts. The thread that locks
-// unlocks.
+// As with std::timed_mutex: Lockable and TimedLockable, so std::scoped_lock, std::unique_lock and std::lock work. One
+// object may be shared by threads, or each may make its own: only the name counts. The thread that locks unlocks.
 //
 // What is different:
-//  - A hold can be **lost**: a lease runs out when the process is paused or the store cannot be reached for longer
-//  than
-//    the lease. hold().valid() tells, hold().lost() is a stop_token, the client's observer hears of it. Nothing can
-//    stop a paused process from having believed; send hold().token() with what you write.
-//  - lock() can **fail**, and throws mortise::error: the store is unreachable, the client is closed, the process
-//  forked.
+//  - A hold can be **lost**: a lease runs out when the process is paused, or the store cannot be reached, for longer
+//    than the lease. hold().valid() tells, hold().lost() is a stop_token, the client's observer hears of it. Nothing
+//    can stop a paused process from having believed; send hold().token() with what you write.
+//  - lock() can **fail**, and throws mortise::error: store unreachable, client closed, process forked.
 //  - Locking a name that this thread already holds through any mutex of the same client is answered would_deadlock
 //    (try_lock: false), never a silent hang. To nest, use recursive_mutex.
 //  - unlock() never throws: the result of a release goes to the observer, and to whoever calls the form with
-//  error_code.
-//    An unlock by a thread that holds nothing releases nothing (errc::not_owner).
+//    error_code. An unlock by a thread that holds nothing releases nothing (errc::not_owner).
 //
 // Options are taken at construction. `options.wait` does not apply: the verbs say how long to wait.
 class MORTISE_API mutex {

@@ -4,6 +4,7 @@
 #include <mortise/config.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -62,9 +63,19 @@ private:
     static constexpr bool fits = sizeof(D) <= room_size &&
                                  alignof(D) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<D>;
 
+    // As std::invoke_r: any callable, and a result that nobody wants is dropped.
+    template <class D>
+    static R invoke(D& callee, Args&&... args) {
+        if constexpr (std::is_void_v<R>) {
+            std::invoke(callee, std::forward<Args>(args)...);
+        } else {
+            return std::invoke(callee, std::forward<Args>(args)...);
+        }
+    }
+
     template <class D>
     static constexpr verbs inside{
-        [](void* at, Args&&... args) -> R { return (*static_cast<D*>(at))(std::forward<Args>(args)...); },
+        [](void* at, Args&&... args) -> R { return invoke(*static_cast<D*>(at), std::forward<Args>(args)...); },
         [](void* from, void* to) noexcept {
             ::new (to) D(std::move(*static_cast<D*>(from)));
             static_cast<D*>(from)->~D();
@@ -73,7 +84,7 @@ private:
 
     template <class D>
     static constexpr verbs outside{
-        [](void* at, Args&&... args) -> R { return (**static_cast<D**>(at))(std::forward<Args>(args)...); },
+        [](void* at, Args&&... args) -> R { return invoke(**static_cast<D**>(at), std::forward<Args>(args)...); },
         [](void* from, void* to) noexcept { ::new (to) D*(*static_cast<D**>(from)); },
         [](void* at) noexcept { delete *static_cast<D**>(at); }};
 

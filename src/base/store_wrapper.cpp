@@ -26,7 +26,7 @@ void store_wrapper::renew(std::span<const renewal> due, reply<std::vector<renewa
 void store_wrapper::release(std::string_view name, const claim_id& id, reply<release_answer> done) {
     inner_->release(name, id, std::move(done));
 }
-void store_wrapper::list(reply<std::vector<listed>> done) {
+void store_wrapper::list(reply<listing> done) {
     inner_->list(std::move(done));
 }
 void store_wrapper::break_hold(std::string_view name, std::uint64_t counter, reply<bool> done) {

@@ -116,9 +116,9 @@ void faulty_store::release(std::string_view name, const claim_id& id, spi::reply
 }
 
 // The verbs of the toolbox only freeze.
-void faulty_store::list(spi::reply<std::vector<spi::listed>> done) {
+void faulty_store::list(spi::reply<spi::listing> done) {
     gate_->pass([this, done = std::move(done)]() mutable {
-        inner().list([this, done = std::move(done)](std::vector<spi::listed> said) mutable {
+        inner().list([this, done = std::move(done)](spi::listing said) mutable {
             gate_->pass([done = std::move(done), said = std::move(said)]() mutable { done(std::move(said)); });
         });
     });

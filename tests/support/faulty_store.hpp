@@ -20,7 +20,7 @@ public:
     void claim(const spi::claim_request& asked, spi::reply<spi::claim_answer> done) override;
     void renew(std::span<const spi::renewal> asked, spi::reply<std::vector<spi::renewal_answer>> done) override;
     void release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) override;
-    void list(spi::reply<std::vector<spi::listed>> done) override;
+    void list(spi::reply<spi::listing> done) override;
     void break_hold(std::string_view name, std::uint64_t counter, spi::reply<bool> done) override;
     void close() noexcept override;
 

@@ -50,7 +50,7 @@ public:
         note("release " + std::string{name});
         done(spi::release_answer::released);
     }
-    void list(spi::reply<std::vector<spi::listed>> done) override {
+    void list(spi::reply<spi::listing> done) override {
         note("list");
         done({});
     }
@@ -126,7 +126,7 @@ TEST_F(faulty_store_test, without_a_plan_everything_passes) {
     claim("a");
     renew({"a", "b"});
     release("a");
-    store->list([this](const std::vector<spi::listed>&) { heard.push_back("listed"); });
+    store->list([this](const spi::listing&) { heard.push_back("listed"); });
     store->break_hold("a", 1, [this](bool) { heard.push_back("broken"); });
     inner_events().granted("7", id_of(7), {});
     inner_events().lost("8", id_of(8));
@@ -239,7 +239,7 @@ TEST_F(faulty_store_test, frozen_nothing_moves_and_thawed_all_in_order) {
     inner_events().granted("7", id_of(7), {});
     plan->fail(verb::renew);
     renew({"a"});
-    store->list([this](const std::vector<spi::listed>&) { heard.push_back("listed"); });
+    store->list([this](const spi::listing&) { heard.push_back("listed"); });
     clock.advance(1s);
     EXPECT_EQ(asked, lines{});
     EXPECT_EQ(heard, lines{});

@@ -50,16 +50,16 @@ struct claim_request {
     claim_id id;
     std::uint32_t capacity = 1;
     std::uint32_t weight = 1;
-    std::optional<duration> lease;  // none: lasts while the process does
+    std::optional<duration> lease{};  // none: lasts while the process does
     mortise::renew renew = mortise::renew::on;
     mortise::kept_by kept_by = mortise::kept_by::process;
     bool queue = false;  // wait in line if it cannot be granted now
-    std::string_view label;
+    std::string_view label{};
 };
 
 struct grant {
-    std::uint64_t counter = 0;      // the store's part of the token; 0 where it has none
-    std::optional<duration> lease;  // as given, which may differ from the one asked for
+    std::uint64_t counter = 0;        // the store's part of the token; 0 where it has none
+    std::optional<duration> lease{};  // as given, which may differ from the one asked for
 
     // An instant on the client's clock that is not later than the store's granting. The core takes the earlier of
     // this and the sending of the request; a pushed grant has no request, so there it is the store's duty.
@@ -111,7 +111,12 @@ struct listed {
     std::size_t waiting = 0;
 };
 
-// Pushed by the store, from any thread, with no lock of the store's held.
+struct listing {
+    std::error_code failed{};  // the store gave no answer
+    std::vector<listed> holds{};
+};
+
+// Pushed by the store, from any thread, with no lock of the store's held; never before its first verb was called.
 class MORTISE_API events {
 public:
     virtual ~events();
@@ -141,14 +146,15 @@ public:
     // Gives a grant back, or leaves the queue.
     virtual void release(std::string_view name, const claim_id&, reply<release_answer>) = 0;
 
-    // Who holds what. `unknown` on the way is an error code.
-    virtual void list(reply<std::vector<listed>>) = 0;
+    // Who holds what, by name.
+    virtual void list(reply<listing>) = 0;
 
     // Takes the lock from whoever holds it with that counter, tells the holder (events::lost) and raises the next
     // token. False: somebody else holds it by now, or nobody.
     virtual void break_hold(std::string_view name, std::uint64_t counter, reply<bool>) = 0;
 
-    // No reply and no event after this returns. Claims kept by the process may be dropped.
+    // No reply and no event after this returns. Claims kept by the process may be dropped. Never called from inside a
+    // reply or an event; a second call does nothing.
     virtual void close() noexcept = 0;
 };
 

@@ -19,7 +19,7 @@ public:
     void claim(const claim_request&, reply<claim_answer>) override;
     void renew(std::span<const renewal>, reply<std::vector<renewal_answer>>) override;
     void release(std::string_view name, const claim_id&, reply<release_answer>) override;
-    void list(reply<std::vector<listed>>) override;
+    void list(reply<listing>) override;
     void break_hold(std::string_view name, std::uint64_t counter, reply<bool>) override;
     void close() noexcept override;
 

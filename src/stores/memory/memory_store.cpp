@@ -97,7 +97,7 @@ public:
     void release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) override {
         done(table_->release(name, id));
     }
-    void list(spi::reply<std::vector<spi::listed>> done) override { done(table_->list()); }
+    void list(spi::reply<spi::listing> done) override { done({.holds = table_->list()}); }
     void break_hold(std::string_view name, std::uint64_t counter, spi::reply<bool> done) override {
         done(table_->break_hold(name, counter));
     }
