@@ -102,7 +102,10 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
                 c->failing_since = spi::time_point::max();
                 const bool first = !c->at;
                 c->at = std::make_unique<spi::standing>(std::move(said.standing));
-                if (said.is == verdict::refused) {
+                if (said.is == verdict::refused && said.reason == errc::cancelled) {
+                    end(c);  // the grant ended before its reply arrived: ask anew, as somebody else
+                    succeed(c, todo);
+                } else if (said.is == verdict::refused) {
                     refuse_line(*c, said.reason, said.detail, todo);
                     end(c);
                 } else if (said.is == verdict::busy) {
