@@ -36,7 +36,8 @@ struct client_options {
     // Refuse to construct where the store has no fencing tokens.
     bool require_token = false;
 
-    // Turns in a row that a lock may be handed over inside this process before the store is asked again. 0: none.
+    // Turns that callers of this process may take in a row on one grant of the store, so that other processes are not
+    // starved. 0 or 1: no hand-over, the store is asked every time.
     unsigned hand_over_turns = 16;
 
     // How much earlier than the store a hold ends for its owner: a share of the lease, for clocks that run at
@@ -83,8 +84,8 @@ public:
     [[nodiscard]] hold acquire(std::string_view name, const claim_options& options, std::error_code& ec);
 
     // The primitive under everything above: never blocks, calls `done` exactly once with the answer, on the
-    // notifier thread. options.wait unset: waits for ever. Throws only for invalid arguments, before `done` is
-    // taken.
+    // notifier thread (after fork, which leaves no such thread, before returning). options.wait unset: waits for
+    // ever. Throws only for invalid arguments, before `done` is taken.
     using completion = unique_function<void(attempt)>;
     void start(claim wanted, completion done);
 

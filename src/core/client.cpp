@@ -75,6 +75,7 @@ hold client::acquire(std::string_view name, const claim_options& options, std::e
 }
 
 void client::start(claim wanted, completion done) {
+    if (engine_->forked()) return engine_->start(std::move(wanted), std::move(done));  // there is no notifier here
     engine_->notify([] {});  // starts the thread here, where a failure can be told
     engine_->start(std::move(wanted), [engine = engine_.get(), done = std::move(done)](attempt result) mutable {
         engine->notify([done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
