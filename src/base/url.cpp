@@ -42,17 +42,28 @@ std::string unescape(std::string_view text, const std::string& shown) {
     return plain;
 }
 
-// Everything between "://user:" and the last '@' of the authority is a secret.
+// Everything between "://user:" and the last '@' before the options is a secret, also where a raw '/' in it makes the
+// address unreadable; so is every option that is called like one.
 std::string mask(std::string_view text) {
-    const auto slashes = text.find("://");
-    if (slashes == std::string_view::npos) return std::string(text);
-    const auto start = slashes + 3;
-    const auto end = std::min(text.find('/', start), text.size());
-    const auto at = text.substr(start, end - start).rfind('@');
-    if (at == std::string_view::npos) return std::string(text);
-    const auto colon = text.substr(start, at).find(':');
-    if (colon == std::string_view::npos) return std::string(text);
-    return std::string(text.substr(0, start + colon + 1)) + "***" + std::string(text.substr(start + at));
+    const std::size_t options = std::min(text.find('?'), text.size());
+    std::string shown(text.substr(0, options));
+    if (const auto slashes = shown.find("://"); slashes != std::string::npos) {
+        const auto colon = shown.find(':', slashes + 3);
+        const auto at = shown.rfind('@');
+        if (colon != std::string::npos && at != std::string::npos && colon < at)
+            shown.replace(colon + 1, at - colon - 1, "***");
+    }
+    for (std::size_t start = options; start < text.size();) {
+        const std::size_t end = std::min(text.find('&', start + 1), text.size());
+        const std::string_view option = text.substr(start, end - start);
+        const std::string_view key = option.substr(0, option.find('='));
+        bool secret = false;
+        for (const std::string_view word : {"pass", "secret", "token", "auth"})
+            secret = secret || key.find(word) != std::string_view::npos;
+        shown += secret ? std::string(key) + "=***" : std::string(option);
+        start = end;
+    }
+    return shown;
 }
 
 bool good_host(std::string_view host) {
@@ -129,7 +140,11 @@ url url::parse(std::string_view text) {
     while (true) {
         const auto comma = authority.find(',');
         const std::string_view host = authority.substr(0, comma);
-        if (!good_host(host)) bad(shown, "the host " + quoted(host) + " is not NAME, NAME:PORT or [ADDRESS]:PORT");
+        if (!good_host(host)) {  // which may be a piece of a password
+            const std::string which = shown == text ? "the host " + quoted(host) : "a host";
+            bad(shown,
+                which + " is not NAME, NAME:PORT or [ADDRESS]:PORT (a / or @ in a password is written %2F or %40)");
+        }
         u.hosts.emplace_back(host);
         if (comma == std::string_view::npos) return u;
         authority.remove_prefix(comma + 1);

@@ -33,9 +33,9 @@ void engine::ask(const std::shared_ptr<cohort>& c) {
     {
         std::scoped_lock guard{s.mutex};
         if (c->is != cohort::state::asking && c->is != cohort::state::queued) return;
-        c->in_flight = true;
         sent = clock_->now();
-        c->failing_since = std::min(c->failing_since, sent);
+        c->asked->in_flight = true;
+        c->asked->failing_since = std::min(c->asked->failing_since, sent);
         wanted = {.name = c->terms.name,
                   .id = c->id,
                   .capacity = c->terms.capacity,
@@ -45,17 +45,17 @@ void engine::ask(const std::shared_ptr<cohort>& c) {
                   .kept_by = c->terms.detached ? kept_by::lease : kept_by::process,
                   .queue = std::any_of(c->line.begin(), c->line.end(),
                                        [](const auto& who) { return !who->waiting->no_wait; }),
-                  .label = c->terms.label};
+                  .label = *c->terms.label};
     }
     store_->claim(wanted, [c, sent](spi::claim_answer said) { c->home->answered(c, sent, std::move(said)); });
 
     std::scoped_lock guard{s.mutex};
-    if (c->in_flight && c->is != cohort::state::ended) arm(c, sent + options_.reply_timeout);
+    if (c->is != cohort::state::ended && c->asked && c->asked->in_flight) arm(c, sent + options_.reply_timeout);
 }
 
 void engine::arm(const std::shared_ptr<cohort>& c, spi::time_point when) {
-    if (c->timer != 0) clock_->cancel(c->timer);
-    c->timer = clock_->at(when, [weak = std::weak_ptr(c)] {
+    if (c->asked->timer != 0) clock_->cancel(c->asked->timer);
+    c->asked->timer = clock_->at(when, [weak = std::weak_ptr(c)] {
         if (const auto self = weak.lock()) self->home->ask_again(self);
     });
 }
@@ -65,9 +65,9 @@ void engine::ask_again(const std::shared_ptr<cohort>& c) {
     errands todo;
     {
         std::scoped_lock guard{shard_of(c->terms.name).mutex};
-        c->timer = 0;
         if (c->is != cohort::state::asking && c->is != cohort::state::queued) return;
-        if (c->in_flight) {
+        c->asked->timer = 0;
+        if (c->asked->in_flight) {
             no_answer(c, errc::unreachable, clock_->now(), todo);
             if (c->is != cohort::state::ended) todo.ask = c;
         } else {
@@ -83,25 +83,26 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
     {
         std::scoped_lock guard{shard_of(c->terms.name).mutex};
         const spi::time_point now = clock_->now();
-        c->in_flight = false;
         if (c->is == cohort::state::held) return;  // a repeat of what we know
         if (c->is == cohort::state::ended) {       // we had given up: it must not stay behind
             if (said.is == verdict::granted || said.is == verdict::queued) todo.goodbye = goodbye(*c);
         } else if (said.is == verdict::unknown) {
             no_answer(c, said.reason ? said.reason : make_error_code(errc::unreachable), now, todo);
             if (c->is != cohort::state::ended) {
-                const auto step = milliseconds{10} * (1 << std::min<unsigned>(c->failures, 7));
-                arm(c, now + step + part(step, spread(c->id, c->failures)));
+                const unsigned tries = c->asked->failures;
+                const auto step = milliseconds{10} * (1 << std::min(tries, 7u));
+                arm(c, now + step + part(step, spread(c->id, tries)));
             }
         } else {
-            c->failures = 0;
+            c->asked->in_flight = false;
+            c->asked->failures = 0;
             if (said.is == verdict::granted) {
                 said.grant.counted_from = std::min(said.grant.counted_from, sent);
                 take(c, said.grant, now, todo);
             } else {
-                c->failing_since = spi::time_point::max();
-                const bool first = !c->at;
-                c->at = std::make_unique<spi::standing>(std::move(said.standing));
+                c->asked->failing_since = spi::time_point::max();
+                const bool first = !c->asked->standing;
+                c->asked->standing = std::move(said.standing);
                 if (said.is == verdict::refused && said.reason == errc::cancelled) {
                     end(c);  // the grant ended before its reply arrived: ask anew, as somebody else
                     succeed(c, todo);
@@ -128,12 +129,11 @@ void engine::granted(std::string_view name, const claim_id& id, const spi::grant
     {
         shard& s = shard_of(name);
         std::scoped_lock guard{s.mutex};
-        const auto it = s.all.find(id);
-        if (it == s.all.end()) {
+        const auto c = s.find(name, id);
+        if (!c) {
             const auto until = clock_->now() + given.lease.value_or(options_.patience);
             todo.goodbye = std::make_shared<farewell>(shared_from_this(), std::string(name), id, until);
-        } else if ((*it)->is != cohort::state::held) {
-            const std::shared_ptr<cohort> c = *it;
+        } else if (c->is != cohort::state::held) {
             take(c, given, clock_->now(), todo);
         }
     }
@@ -146,9 +146,8 @@ void engine::lost(std::string_view name, const claim_id& id) {
     {
         shard& s = shard_of(name);
         std::scoped_lock guard{s.mutex};
-        const auto it = s.all.find(id);
-        if (it == s.all.end()) return;
-        const std::shared_ptr<cohort> c = *it;
+        const auto c = s.find(name, id);
+        if (!c) return;
         if (c->is == cohort::state::held) {
             apply(c, c->lease.revoked(), errc::lost, todo);
         } else {  // thrown out of the line: ask anew, as somebody else
@@ -160,8 +159,6 @@ void engine::lost(std::string_view name, const claim_id& id) {
 }
 
 void engine::take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_point now, errands& todo) {
-    if (c->timer != 0) clock_->cancel(std::exchange(c->timer, 0));
-    c->in_flight = false;
     lease::terms agreed{.life = given.lease, .renewed = c->terms.renewed, .margin = options_.margin};
     if (given.lease) agreed.margin += part(*given.lease, options_.drift);
     c->lease = core::lease(agreed, given.counted_from);
@@ -174,9 +171,9 @@ void engine::take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_
         succeed(c, todo);
         return;
     }
-    c->failing_since = spi::time_point::max();
+    if (c->asked->timer != 0) clock_->cancel(c->asked->timer);
+    c->asked.reset();
     c->is = cohort::state::held;
-    c->at.reset();
     c->valid_until.store(c->lease.deadline(), std::memory_order_release);
     pass_on(c, now, todo);
     if (c->lease.due() != spi::time_point::max()) watchdog_->watch(c, c->lease.due());
@@ -204,9 +201,9 @@ void engine::busy(const std::shared_ptr<cohort>& c, errands& todo) {
 
 // A request failed or was not answered. It is repeated with the same id, until `patience` is over.
 void engine::no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, errands& todo) {
-    c->in_flight = false;
-    if (c->failures < 255) ++c->failures;
-    if (now - c->failing_since < options_.patience) {
+    c->asked->in_flight = false;
+    ++c->asked->failures;
+    if (now - c->asked->failing_since < options_.patience) {
         emit(event_kind::retried, c->terms.name, {}, why);
         return;
     }
@@ -226,10 +223,11 @@ void engine::refuse_line(cohort& c, std::error_code why, const std::string& what
 spi::duration engine::pause_before_next_look(const cohort& c) const {
     const spi::duration pace = c.terms.lease ? *c.terms.lease / 3 : idle_look;
     const spi::duration usual = pace + part(pace / 10, spread(c.id, 0));
-    if (c.at->place.value_or(1) > 1 || !c.at->free_in) return usual;
+    const spi::standing& at = *c.asked->standing;
+    if (at.place.value_or(1) > 1 || !at.free_in) return usual;
     // Next in line: look when the holder's lease ends, which the store may not tell us of.
     const spi::duration jitter = std::min<spi::duration>(pace / 10, seconds{1});
-    return std::min(usual, std::max(*c.at->free_in, spi::duration::zero()) + part(jitter, spread(c.id, 1)));
+    return std::min(usual, std::max(*at.free_in, spi::duration::zero()) + part(jitter, spread(c.id, 1)));
 }
 
 }  // namespace mortise::inline v0::core

@@ -41,7 +41,7 @@ using line = std::list<std::shared_ptr<claimant>>;
 // What makes two claims interchangeable.
 struct claim_terms {
     std::string name;
-    std::string label;
+    std::shared_ptr<const std::string> label;  // one string for all claims with the client's label
     std::optional<spi::duration> lease;
     std::uint32_t capacity = 1;
     std::uint32_t weight = 1;
@@ -49,7 +49,10 @@ struct claim_terms {
     bool detached = false;
     bool shareable = false;  // may be handed over inside the process
 
-    friend bool operator==(const claim_terms&, const claim_terms&) = default;
+    bool interchangeable(const claim_terms& other) const noexcept {
+        return shareable && other.shareable && capacity == other.capacity && lease == other.lease &&
+               (label == other.label || *label == *other.label);
+    }
 };
 
 class cohort {
@@ -68,22 +71,27 @@ public:
     const claim_terms terms;
     const claim_id id;
 
-    core::line line;                    // calls waiting for their turn
-    std::weak_ptr<claimant> holder;     // the call whose turn it is
-    std::unique_ptr<spi::standing> at;  // what the store last said of our chances; while waiting
+    // What only an unanswered claim needs; gone once it is granted.
+    struct question {
+        spi::time_point failing_since = spi::time_point::max();  // first of the requests without an answer
+        spi::clock::timer_id timer = 0;                          // repeats it
+        std::optional<spi::standing> standing;                   // what the store last said of our chances
+        unsigned failures = 0;
+        bool in_flight = false;
+    };
+
+    core::line line;                 // calls waiting for their turn
+    std::weak_ptr<claimant> holder;  // the call whose turn it is
+    std::unique_ptr<question> asked = std::make_unique<question>();
 
     core::lease lease;
     std::uint64_t counter = 0;
     std::atomic<boot_clock::time_point> valid_until{boot_clock::time_point::min()};
 
-    spi::time_point failing_since = spi::time_point::max();  // first of the requests that stayed without an answer
-    spi::clock::timer_id timer = 0;                          // repeats the question
-    spi::time_point watch_due{};                             // this and the slot belong to the watchdog's mutex
-    std::uint32_t watch_slot = 0;                            // in its heap, from 1; 0: not watched
+    spi::time_point watch_due{};   // this and the slot belong to the watchdog's mutex
+    std::uint32_t watch_slot = 0;  // in its heap, from 1; 0: not watched
     std::uint16_t turn = 0;
-    std::uint8_t failures = 0;
     state is = state::asking;
-    bool in_flight = false;
 };
 
 // One call: first it waits, then it holds. A `hold` is a handle to it.
@@ -110,7 +118,6 @@ public:
     std::shared_ptr<core::cohort> cohort;
     std::unique_ptr<wait> waiting;
     std::unique_ptr<watch> watched;
-    spi::time_point called{};
     spi::time_point since{};  // of the call, then of the grant
     std::atomic<phase> is{phase::waiting};
     std::uint16_t turn = 0;

@@ -65,6 +65,7 @@ std::shared_ptr<engine> engine::make(const spi::store_factory& store, spi::world
 
 engine::engine(pass, const spi::store_factory& store, spi::world around, client_options options, std::string shown_as)
     : options_(std::move(options)),
+      label_(std::make_shared<const std::string>(options_.label)),
       shown_as_(std::move(shown_as)),
       host_(base::host_name()),
       generation_(base::fork_generation()),
@@ -91,9 +92,14 @@ bool engine::forked() const noexcept {
     return generation_ != base::fork_generation();
 }
 
-refusal engine::refuse(std::error_code why, const std::string& name, const std::string& what) const {
+refusal engine::refuse(std::error_code why, std::string_view name, const std::string& what) const {
     return {.reason = why,
             .detail = "lock " + base::quoted(name) + " on " + shown_as_ + ": " + (what.empty() ? why.message() : what)};
+}
+
+void engine::check(const claim& wanted) const {
+    base::check(wanted);
+    if (const auto no = not_promised(wanted)) throw error(no->reason, no->describe());
 }
 
 std::optional<refusal> engine::not_promised(const claim& wanted) const {
@@ -115,20 +121,48 @@ claim_terms engine::terms_of(claim& wanted) const {
     claim_options& o = wanted.options;
     claim_terms terms;
     terms.name = std::move(wanted.name);
-    terms.label = o.label.empty() ? options_.label : std::move(o.label);
+    terms.label = o.label.empty() ? label_ : std::make_shared<const std::string>(std::move(o.label));
     terms.lease = o.lease ? o.lease : options_.lease ? options_.lease : store_->promises().default_lease;
     terms.capacity = wanted.capacity;
     terms.weight = wanted.weight;
     terms.renewed = o.renew == renew::on;
     terms.detached = o.kept_by == kept_by::lease;
     if (terms.detached && !terms.lease) terms.lease = std::chrono::seconds{30};  // nothing else would end it
-    terms.shareable = options_.hand_over_turns > 0 && o.hand_over == hand_over::on && o.order == order::any &&
+    terms.shareable = options_.hand_over_turns > 1 && o.hand_over == hand_over::on && o.order == order::any &&
                       wanted.weight == wanted.capacity && terms.renewed && !terms.detached;
     return terms;
 }
 
+void engine::shard::insert(const std::shared_ptr<cohort>& c) {
+    if (c->terms.shareable) {
+        joinable.insert(c);
+    } else {
+        solo.insert(c);
+    }
+}
+
+void engine::shard::erase(const cohort& c) {
+    if (c.terms.shareable) {
+        joinable.erase(joinable.find(std::string_view(c.terms.name)));
+    } else {
+        solo.erase(solo.find(c.id));
+    }
+}
+
+std::shared_ptr<cohort> engine::shard::find(std::string_view name, const claim_id& id) const {
+    if (const auto it = joinable.find(name); it != joinable.end() && (*it)->id == id) return *it;
+    const auto it = solo.find(id);
+    return it == solo.end() ? nullptr : *it;
+}
+
+std::vector<std::shared_ptr<cohort>> engine::shard::all() const {
+    std::vector<std::shared_ptr<cohort>> both(joinable.begin(), joinable.end());
+    both.insert(both.end(), solo.begin(), solo.end());
+    return both;
+}
+
 void engine::start(claim wanted, unique_function<void(attempt)> done) {
-    if (forked()) return done(refuse(errc::forked, wanted.name, {}));
+    if (forked()) return done(refuse(errc::forked, wanted.name));
     base::check(wanted);
     if (auto no = not_promised(wanted)) return done(std::move(*no));
     if (!awake_.load(std::memory_order_relaxed)) {
@@ -168,21 +202,20 @@ void engine::start(claim wanted, unique_function<void(attempt)> done) {
         if (closed_.load() || w.stopped) {
             who->is = claimant::phase::over;
             too_late = closed_.load() ? errc::closed : errc::cancelled;
-        } else if (joinable != s.joinable.end() && (*joinable)->terms == terms) {
-            join(**joinable, who, todo);
+        } else if (joinable != s.joinable.end() && (*joinable)->terms.interchangeable(terms)) {
+            join(*joinable, who, todo);
         } else {
             if (joinable != s.joinable.end()) terms.shareable = false;  // other options: on its own
             auto c = std::make_shared<core::cohort>(shared_from_this(), std::move(terms));
             who->cohort = c;
             w.place = c->line.insert(c->line.end(), who);
-            s.all.insert(c);
-            if (c->terms.shareable) s.joinable.insert(c.get());
+            s.insert(c);
             todo.ask = std::move(c);
         }
     }
     if (too_late) {
         emit(event_kind::refused, name, {}, too_late);
-        return answer(who, refuse(too_late, name, {}));
+        return answer(who, refuse(too_late, name));
     }
     run(todo);
     settle_down(who, name);
@@ -191,15 +224,15 @@ void engine::start(claim wanted, unique_function<void(attempt)> done) {
 attempt engine::acquire(claim wanted) {
     struct slot {
         std::optional<attempt> result;
-        std::atomic<bool> ready{false};
+        std::atomic<int> ready{0};  // an int is waited for by itself; of any other size, libstdc++ wakes a whole crowd
     };
     auto mine = std::make_shared<slot>();  // shared: whoever notifies may be the last to look
     start(std::move(wanted), [mine](attempt result) {
         mine->result.emplace(std::move(result));
-        mine->ready.store(true, std::memory_order_release);
+        mine->ready.store(1, std::memory_order_release);
         mine->ready.notify_one();
     });
-    mine->ready.wait(false, std::memory_order_acquire);
+    mine->ready.wait(0, std::memory_order_acquire);
     return std::move(*mine->result);
 }
 
@@ -227,52 +260,51 @@ void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name
             who->waiting->stopped = true;
             return;
         }
-        core::cohort& c = cohort_of(s, *who);
-        const auto ahead = static_cast<std::size_t>(std::distance(c.line.begin(), who->waiting->place));
-        const bool unheard = why == errc::timed_out && !c.at && c.is == cohort::state::asking;
-        todo.refused.emplace_back(who, in_the_way(c, unheard ? errc::unreachable : why, ahead));
+        const std::shared_ptr<core::cohort> c = cohort_of(s, *who);
+        const auto ahead = static_cast<std::size_t>(std::distance(c->line.begin(), who->waiting->place));
+        const bool unheard = why == errc::timed_out && c->asked && !c->asked->standing;
+        todo.refused.emplace_back(who, in_the_way(*c, unheard ? errc::unreachable : why, ahead));
         who->is = claimant::phase::over;
-        c.line.erase(who->waiting->place);
-        if (c.line.empty() && c.is != cohort::state::held) {  // nobody wants it any more
-            const auto kept = *s.all.find(c.id);
-            todo.goodbye = goodbye(c);
-            end(kept);
+        c->line.erase(who->waiting->place);
+        if (c->line.empty() && c->is != cohort::state::held) {  // nobody wants it any more
+            todo.goodbye = goodbye(*c);
+            end(c);
         }
     }
     run(todo);
 }
 
 // The cohort in whose line the call stands now: the one it joined, or the one that took over the line.
-cohort& engine::cohort_of(shard& s, const claimant& who) {
-    if (who.cohort->is != cohort::state::ended) return *who.cohort;
-    return **s.joinable.find(std::string_view(who.cohort->terms.name));
+const std::shared_ptr<cohort>& engine::cohort_of(const shard& s, const claimant& who) {
+    if (who.cohort->is != cohort::state::ended) return who.cohort;
+    return *s.joinable.find(std::string_view(who.cohort->terms.name));
 }
 
-void engine::join(cohort& c, const std::shared_ptr<claimant>& who, errands& todo) {
-    who->cohort = *shard_of(c.terms.name).all.find(c.id);
+void engine::join(const std::shared_ptr<cohort>& c, const std::shared_ptr<claimant>& who, errands& todo) {
+    who->cohort = c;
     if (who->waiting->no_wait) {
         who->is = claimant::phase::over;
-        todo.refused.emplace_back(who, in_the_way(c, errc::busy, c.line.size()));
+        todo.refused.emplace_back(who, in_the_way(*c, errc::busy, c->line.size()));
         return;
     }
-    who->waiting->place = c.line.insert(c.line.end(), who);
-    emit(event_kind::waited, c.terms.name);
+    who->waiting->place = c->line.insert(c->line.end(), who);
+    emit(event_kind::waited, c->terms.name);
 }
 
 // Who is in the way, as far as it is known here: this process, or whoever the store named.
 refusal engine::in_the_way(const cohort& c, errc why, std::size_t ahead) const {
-    refusal no = refuse(why, c.terms.name, {});
+    refusal no = refuse(why, c.terms.name);
     if (c.is == cohort::state::held) {
         no.place = ahead + 1;
         if (const auto holder = c.holder.lock())
             no.holder = mortise::holder{.host = host_,
                                         .pid = base::process_id(),
-                                        .label = c.terms.label,
+                                        .label = *c.terms.label,
                                         .held_for = clock_->now() - holder->since,
                                         .token = token::of(c.counter, c.turn)};
-    } else if (c.at) {
-        no.holder = c.at->holder;
-        no.place = c.at->place.value_or(1) + ahead;
+    } else if (c.asked && c.asked->standing) {
+        no.holder = c.asked->standing->holder;
+        no.place = c.asked->standing->place.value_or(1) + ahead;
     }
     return no;
 }
@@ -280,9 +312,9 @@ refusal engine::in_the_way(const cohort& c, errc why, std::size_t ahead) const {
 void engine::run(errands& todo) {
     if (todo.goodbye) todo.goodbye->send();
     if (todo.granted) {
-        const auto now = clock_->now();
-        emit(event_kind::granted, todo.granted->cohort->terms.name,
-             token::of(todo.granted->cohort->counter, todo.granted->turn), {}, now - todo.granted->called);
+        const claimant& who = *todo.granted;
+        emit(event_kind::granted, who.cohort->terms.name, token::of(who.cohort->counter, who.turn), {},
+             todo.granted_after);
         answer(todo.granted, claimant::handle(todo.granted));
     }
     for (auto& [who, why] : todo.refused) {
@@ -320,10 +352,9 @@ void engine::end(const std::shared_ptr<cohort>& c) {
     shard& s = shard_of(c->terms.name);
     c->is = cohort::state::ended;
     c->valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
-    if (c->timer != 0) clock_->cancel(std::exchange(c->timer, 0));
+    if (c->asked && c->asked->timer != 0) clock_->cancel(c->asked->timer);
     watchdog_->forget(*c);
-    if (c->terms.shareable) s.joinable.erase(c.get());
-    s.all.erase(s.all.find(c->id));
+    s.erase(*c);
 }
 
 // Whoever is still in line goes on with a new claim.
@@ -333,9 +364,8 @@ void engine::succeed(const std::shared_ptr<cohort>& c, errands& todo) {
     auto next = std::make_shared<core::cohort>(shared_from_this(), c->terms);
     next->line.swap(c->line);
     if (!c->terms.shareable) next->line.front()->cohort = next;
-    next->failing_since = c->failing_since;
-    s.all.insert(next);
-    if (next->terms.shareable) s.joinable.insert(next.get());
+    if (c->asked) next->asked->failing_since = c->asked->failing_since;
+    s.insert(next);
     todo.ask = std::move(next);
 }
 
@@ -345,7 +375,7 @@ std::shared_ptr<farewell> engine::goodbye(const cohort& c) {
 }
 
 bool engine::may_pass_on(const cohort& c, spi::time_point now) const {
-    if (!c.terms.shareable || c.line.empty() || c.turn >= options_.hand_over_turns) return false;
+    if (!c.terms.shareable || c.line.empty() || c.turn + 1u >= options_.hand_over_turns) return false;
     if (c.lease.now_is() != lease::state::held) return false;
     const auto life = c.lease.life();
     return !life || c.lease.deadline() - now >= *life / 2;
@@ -357,7 +387,7 @@ void engine::pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, erra
     claimant& next = *todo.granted;
     next.cohort = c;
     next.turn = c->turn;
-    next.called = std::exchange(next.since, now);
+    todo.granted_after = now - std::exchange(next.since, now);
     next.is = claimant::phase::holding;
     c->holder = todo.granted;
 }
@@ -503,8 +533,7 @@ void engine::close() noexcept {
         errands todo;
         {
             std::scoped_lock guard{s.mutex};
-            const auto all = s.all;
-            for (const auto& c : all) {
+            for (const auto& c : s.all()) {
                 const bool kept = c->terms.detached && c->is == cohort::state::held;
                 refuse_line(*c, errc::closed, {}, todo);
                 if (const auto holder = c->holder.lock()) {

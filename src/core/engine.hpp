@@ -59,8 +59,11 @@ public:
     std::stop_token lost_token(claimant& who);
     void on_lost(const std::shared_ptr<claimant>& who, unique_function<void()> call);
 
-    // no_token or unsupported, naming what the store lacks; nothing if it promises what the claim demands.
-    std::optional<refusal> not_promised(const claim& wanted) const;
+    // Throws invalid_name, invalid_option, unsupported or no_token: what a claim like this would be refused for anyway.
+    void check(const claim& wanted) const;
+
+    // "lock 'ticket' on memory: ..." in front of what there is to say; the reason's own text if that is nothing.
+    refusal refuse(std::error_code why, std::string_view name, const std::string& what = {}) const;
 
     // Runs `what` where user callbacks run.
     void notify(spi::task what) noexcept;
@@ -95,28 +98,35 @@ private:
     struct by_name {
         using is_transparent = void;
         std::size_t operator()(std::string_view name) const noexcept { return std::hash<std::string_view>{}(name); }
-        std::size_t operator()(const cohort* c) const noexcept { return (*this)(c->terms.name); }
+        std::size_t operator()(const std::shared_ptr<cohort>& c) const noexcept { return (*this)(c->terms.name); }
         bool operator()(const auto& a, const auto& b) const noexcept { return key(a) == key(b); }
         static std::string_view key(std::string_view name) noexcept { return name; }
-        static std::string_view key(const cohort* c) noexcept { return c->terms.name; }
+        static std::string_view key(const std::shared_ptr<cohort>& c) noexcept { return c->terms.name; }
     };
+    // Every cohort that has not ended is in one of the two.
     struct shard {
         std::mutex mutex;
-        std::unordered_set<std::shared_ptr<cohort>, by_id, by_id> all;
-        std::unordered_set<cohort*, by_name, by_name> joinable;  // at most one per name
+        std::unordered_set<std::shared_ptr<cohort>, by_name, by_name> joinable;  // at most one per name
+        std::unordered_set<std::shared_ptr<cohort>, by_id, by_id> solo;
+
+        void insert(const std::shared_ptr<cohort>& c);
+        void erase(const cohort& c);
+        std::shared_ptr<cohort> find(std::string_view name, const claim_id& id) const;
+        std::vector<std::shared_ptr<cohort>> all() const;
     };
     // What to do once the shard's mutex is dropped, in this order.
     struct errands {
         std::shared_ptr<farewell> goodbye;
         std::shared_ptr<claimant> granted;
+        spi::duration granted_after{};
         std::vector<std::pair<std::shared_ptr<claimant>, refusal>> refused;
         std::shared_ptr<claimant> lost;
         std::shared_ptr<cohort> ask;
     };
 
     // Entry and exit of calls.
+    std::optional<refusal> not_promised(const claim& wanted) const;
     claim_terms terms_of(claim& wanted) const;
-    refusal refuse(std::error_code why, const std::string& name, const std::string& what) const;
     void leave(const std::shared_ptr<claimant>& who, const std::string& name, errc why);
     void settle_down(const std::shared_ptr<claimant>& who, const std::string& name);
     void run(errands& todo);
@@ -129,7 +139,7 @@ private:
     spi::duration pause_before_next_look(const cohort& c) const;
 
     // All of these with the shard's mutex held.
-    void join(cohort& c, const std::shared_ptr<claimant>& who, errands& todo);
+    void join(const std::shared_ptr<cohort>& c, const std::shared_ptr<claimant>& who, errands& todo);
     void take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_point now, errands& todo);
     void pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo);
     bool may_pass_on(const cohort& c, spi::time_point now) const;
@@ -141,7 +151,7 @@ private:
     void lose(const std::shared_ptr<cohort>& c, std::error_code why, errands& todo);
     void arm(const std::shared_ptr<cohort>& c, spi::time_point when);
     std::shared_ptr<farewell> goodbye(const cohort& c);
-    cohort& cohort_of(shard& s, const claimant& who);
+    static const std::shared_ptr<cohort>& cohort_of(const shard& s, const claimant& who);
     refusal in_the_way(const cohort& c, errc why, std::size_t local_place) const;
 
     // Keeping alive.
@@ -156,6 +166,7 @@ private:
     }
 
     const client_options options_;
+    const std::shared_ptr<const std::string> label_;
     const std::string shown_as_;
     const std::string host_;
     const std::uint64_t generation_;

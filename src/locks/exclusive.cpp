@@ -1,7 +1,5 @@
 #include "locks/exclusive.hpp"
 
-#include "base/limits.hpp"
-#include "base/text.hpp"
 #include "core/engine.hpp"
 
 #include <mortise/error.hpp>
@@ -21,8 +19,7 @@ exclusive::exclusive(client& locks, std::string_view name, claim_options options
       frames_(core::access::frames_of(locks)),
       nesting_(when_held),
       claim_{.name = std::string(name), .options = std::move(options)} {
-    base::check(claim_);
-    if (const auto no = engine_->not_promised(claim_)) throw error(no->reason, no->describe());
+    engine_->check(claim_);
 }
 
 exclusive::~exclusive() {
@@ -34,7 +31,7 @@ exclusive::~exclusive() {
 }
 
 outcome exclusive::lock(core::owner_key who, std::optional<std::chrono::nanoseconds> wait) {
-    if (engine_->forked()) return {errc::forked, "lock " + base::quoted(name()) + " on " + engine_->shown_as()};
+    if (engine_->forked()) return say(errc::forked);
     if (core::reentry::frame* frame = frames_->find(name(), who)) return enter_again(*frame);
     claim wanted = claim_;
     wanted.options.wait = wait;
@@ -46,14 +43,17 @@ outcome exclusive::lock(core::owner_key who, std::optional<std::chrono::nanoseco
 }
 
 outcome exclusive::enter_again(core::reentry::frame& frame) {
-    const std::string which = "lock " + base::quoted(name()) + " on " + engine_->shown_as() + ": ";
     if (!frame.hold.valid())
-        return {errc::lost, which + "this owner's hold has ended; unlock what was locked, then lock anew"};
+        return say(errc::lost, "this owner's hold has ended; unlock what was locked, then lock anew");
     if (nesting_ != nesting::counted || !frame.recursive)
-        return {errc::would_deadlock, which + "this owner holds it already; use recursive_mutex throughout to nest"};
+        return say(errc::would_deadlock, "this owner holds it already; use recursive_mutex throughout to nest");
     ++frame.depth;
     engine_->renew_early(*core::claimant::of(frame.hold));
     return {};
+}
+
+outcome exclusive::say(errc why, const std::string& what) const {
+    return {why, engine_->refuse(why, name(), what).detail};
 }
 
 std::error_code exclusive::unlock(core::owner_key who) noexcept {
@@ -84,9 +84,10 @@ std::error_code exclusive::unlock(core::owner_key who) noexcept {
 }
 
 const mortise::hold& exclusive::hold(core::owner_key who) const {
-    if (engine_->forked()) throw error(errc::forked, "hold of lock " + base::quoted(name()));
-    if (const core::reentry::frame* frame = frames_->find(name(), who)) return frame->hold;
-    throw error(errc::not_owner, "hold of lock " + base::quoted(name()) + ": this owner has not locked it");
+    if (engine_->forked()) say(errc::forked).or_throw();
+    const core::reentry::frame* frame = frames_->find(name(), who);
+    if (frame == nullptr) say(errc::not_owner, "this owner has not locked it").or_throw();
+    return frame->hold;
 }
 
 void exclusive::lock_or_throw(core::owner_key who) {

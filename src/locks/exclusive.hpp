@@ -6,6 +6,7 @@
 #include <mortise/claim.hpp>
 #include <mortise/client.hpp>
 #include <mortise/config.hpp>
+#include <mortise/error.hpp>
 #include <mortise/hold.hpp>
 
 #include <atomic>
@@ -50,6 +51,7 @@ public:
 
 private:
     outcome enter_again(core::reentry::frame& frame);
+    outcome say(errc why, const std::string& what = {}) const;
 
     const std::shared_ptr<core::engine> engine_;
     const std::shared_ptr<core::reentry> frames_;

@@ -28,14 +28,11 @@ namespace mortise::inline v0 {
 // A store answers claims and nothing else: it knows no mutexes, threads or callbacks. The rules every store obeys:
 //
 //  1. Every verb returns at once. Its reply is called exactly once if an answer arrives, from any thread, possibly
-//  before
-//     the verb returns; never with a lock of the store's held. No answer is fine too: the core repeats the request.
-//  2. Every verb is idempotent in the claim's id: a repeat is answered as the first was, for as long as the lease
-//  of the
-//     claim. A claim that arrives after its own release is not granted.
+//     before the verb returns; never with a lock of the store's held. No answer is fine too: the core asks again.
+//  2. Every verb is idempotent in the claim's id: a repeat is answered as the first was, while the claim lives and for
+//     some seconds after it ended. A claim that arrives after its own release is not granted.
 //  3. "Unknown" is an answer: a request that failed on the way is reported as such, never guessed.
-//  4. A waiting claim is granted later by events::granted, which may be lost, late or repeated: the core asks
-//  again.
+//  4. A waiting claim is granted later by events::granted, which may be lost, late or repeated: the core asks again.
 //  5. What the store cannot do stands in promises(), and the core refuses it before the store is asked.
 namespace spi {
 
