@@ -159,8 +159,9 @@ void engine::lost(std::string_view name, const claim_id& id) {
 }
 
 void engine::take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_point now, errands& todo) {
-    lease::terms agreed{.life = given.lease, .renewed = c->terms.renewed, .margin = options_.margin};
-    if (given.lease) agreed.margin += part(*given.lease, options_.drift);
+    const lease::terms agreed{.life = given.lease,
+                              .renewed = c->terms.renewed,
+                              .margin = margin_of(given.lease.value_or(spi::duration::zero()))};
     c->lease = core::lease(agreed, given.counted_from);
     c->counter = given.counter;
     if (c->lease.deadline() <= now) {  // it took so long that the lease is over: never a late yes
@@ -169,6 +170,7 @@ void engine::take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_
         todo.goodbye = goodbye(*c);
         end(c);
         succeed(c, todo);
+        if (const auto next = std::exchange(todo.ask, nullptr)) arm(next, now + milliseconds{10});
         return;
     }
     if (c->asked->timer != 0) clock_->cancel(c->asked->timer);

@@ -114,7 +114,23 @@ std::optional<refusal> engine::not_promised(const claim& wanted) const {
     if (o.kept_by == kept_by::lease && !can.detached) return cannot("detached claims (kept_by::lease)");
     if (o.lease && !can.leases) return cannot("leases; leave claim_options::lease unset");
     if (wanted.capacity > can.most_capacity) return cannot("a capacity of " + std::to_string(wanted.capacity));
+    const auto lease = lease_of(o);
+    if (lease && margin_of(*lease) > *lease / 2)
+        return refuse(errc::invalid_option, wanted.name,
+                      "of a lease of " + base::readable(*lease) + " the margin and drift of the client take " +
+                          base::readable(margin_of(*lease)) + "; use a longer lease or a smaller margin");
     return std::nullopt;
+}
+
+std::optional<spi::duration> engine::lease_of(const claim_options& o) const {
+    if (o.lease) return o.lease;
+    if (options_.lease) return options_.lease;
+    if (o.kept_by == kept_by::lease && !store_->promises().default_lease) return std::chrono::seconds{30};
+    return store_->promises().default_lease;
+}
+
+spi::duration engine::margin_of(spi::duration lease) const {
+    return options_.margin + std::chrono::duration_cast<spi::duration>(lease * options_.drift);
 }
 
 claim_terms engine::terms_of(claim& wanted) const {
@@ -122,12 +138,11 @@ claim_terms engine::terms_of(claim& wanted) const {
     claim_terms terms;
     terms.name = std::move(wanted.name);
     terms.label = o.label.empty() ? label_ : std::make_shared<const std::string>(std::move(o.label));
-    terms.lease = o.lease ? o.lease : options_.lease ? options_.lease : store_->promises().default_lease;
+    terms.lease = lease_of(o);
     terms.capacity = wanted.capacity;
     terms.weight = wanted.weight;
     terms.renewed = o.renew == renew::on;
     terms.detached = o.kept_by == kept_by::lease;
-    if (terms.detached && !terms.lease) terms.lease = std::chrono::seconds{30};  // nothing else would end it
     terms.shareable = options_.hand_over_turns > 1 && o.hand_over == hand_over::on && o.order == order::any &&
                       wanted.weight == wanted.capacity && terms.renewed && !terms.detached;
     return terms;
@@ -165,9 +180,11 @@ void engine::start(claim wanted, unique_function<void(attempt)> done) {
     if (forked()) return done(refuse(errc::forked, wanted.name));
     base::check(wanted);
     if (auto no = not_promised(wanted)) return done(std::move(*no));
-    if (!awake_.load(std::memory_order_relaxed)) {
-        clock_->at(clock_->now(), [] {});  // starts the io thread here, where a failure can be told
+    try {
+        if (!awake_.load(std::memory_order_relaxed)) clock_->at(clock_->now(), [] {});  // starts the io thread
         awake_.store(true, std::memory_order_relaxed);
+    } catch (const error& e) {
+        return done(refuse(e.code(), wanted.name, e.what()));
     }
 
     auto who = std::make_shared<claimant>();
@@ -364,7 +381,11 @@ void engine::succeed(const std::shared_ptr<cohort>& c, errands& todo) {
     auto next = std::make_shared<core::cohort>(shared_from_this(), c->terms);
     next->line.swap(c->line);
     if (!c->terms.shareable) next->line.front()->cohort = next;
-    if (c->asked) next->asked->failing_since = c->asked->failing_since;
+    if (c->asked) {
+        next->asked->failing_since = c->asked->failing_since;
+    } else {
+        next->asked->standing.emplace();  // it held, so the store was heard of: a timeout is a timeout
+    }
     s.insert(next);
     todo.ask = std::move(next);
 }

@@ -126,6 +126,8 @@ private:
 
     // Entry and exit of calls.
     std::optional<refusal> not_promised(const claim& wanted) const;
+    std::optional<spi::duration> lease_of(const claim_options& o) const;
+    spi::duration margin_of(spi::duration lease) const;
     claim_terms terms_of(claim& wanted) const;
     void leave(const std::shared_ptr<claimant>& who, const std::string& name, errc why);
     void settle_down(const std::shared_ptr<claimant>& who, const std::string& name);
