@@ -1,0 +1,147 @@
+// P2, P8: a lease frees the lock of a holder that is silent, and renewal keeps the lock of one that is not.
+#include "conformance/suite.hpp"
+#include "support/recording_observer.hpp"
+#include "support/waiting.hpp"
+
+#include <mortise/error.hpp>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace mortise::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class leases : public store_suite {
+protected:
+    void SetUp() override {
+        client asked = make_client();
+        if (asked.promises().leases) return;
+        const attempt got = asked.try_acquire("n", silent);
+        EXPECT_EQ(got.reason(), errc::unsupported) << "a lease that is not promised is refused by name";
+        GTEST_SKIP() << "this store has no leases";
+    }
+
+    const claim_options silent{.lease = 400ms, .renew = renew::off};
+};
+EVERY_STORE(leases);
+
+TEST_P(leases, a_silent_holder_loses_the_lock_to_the_next_with_a_larger_token) {
+    client locks = make_client();
+    client others = make_client();
+    hold mine = locks.acquire("n", silent);
+    attempt theirs = others.try_acquire("n", {.wait = plenty});
+    const bool still_believed = mine.valid();
+    ASSERT_TRUE(theirs) << theirs.refusal().describe();
+    EXPECT_FALSE(still_believed) << "two held it at the same time";
+    if (others.promises().tokens) {
+        EXPECT_GT(theirs->token(), mine.token());
+    }
+
+    EXPECT_EQ(mine.release(), release_result::taken_over);
+    EXPECT_TRUE(theirs->valid()) << "a late release must not free the successor's lock";
+    EXPECT_EQ(theirs->release(), release_result::released);
+    EXPECT_EQ(mine.release(), release_result::taken_over) << "the first answer, again";
+}
+
+TEST_P(leases, a_lease_that_ended_with_nobody_waiting_is_released_as_expired) {
+    client locks = make_client();
+    hold mine = locks.acquire("n", silent);
+    EXPECT_TRUE(eventually([&] { return !mine.valid(); }));
+    EXPECT_EQ(mine.remaining(), 0ns);
+    EXPECT_EQ(mine.valid_until(), boot_clock::time_point::min());
+    EXPECT_EQ(mine.release(), release_result::expired);
+    EXPECT_EQ(mine.release(), release_result::expired);
+    EXPECT_TRUE(locks.try_acquire("n", {.wait = plenty}));
+}
+
+TEST_P(leases, the_loss_is_told_in_every_way) {
+    const auto seen = std::make_shared<recording_observer>();
+    client locks = make_client({.observer = seen});
+    hold mine = locks.acquire("n", silent);
+    const std::stop_token stop = mine.lost();
+    std::atomic<int> calls = 0;
+    mine.on_lost([&] { ++calls; });
+    EXPECT_TRUE(eventually([&] { return stop.stop_requested() && calls == 1; }));
+    EXPECT_FALSE(mine.valid());
+    EXPECT_TRUE(seen->wait_for(event_kind::lost, 1, plenty));
+    EXPECT_EQ(seen->count(event_kind::renewed), 0u) << "renew::off renews nothing";
+}
+
+TEST_P(leases, renewal_keeps_a_hold_past_its_lease) {
+    const auto seen = std::make_shared<recording_observer>();
+    client locks = make_client({.observer = seen});
+    client others = make_client();
+    constexpr auto lease = 2s;
+    const hold mine = locks.acquire("n", {.lease = lease});
+    const auto token_before = mine.token();
+    const auto twice_over = boot_clock::now() + 2 * lease + 100ms;
+    while (boot_clock::now() < twice_over) {
+        ASSERT_TRUE(mine.valid()) << seen->story("n");
+        ASSERT_FALSE(others.try_acquire("n"));
+        std::this_thread::sleep_for(50ms);
+    }
+    EXPECT_EQ(mine.token(), token_before);
+    EXPECT_GE(seen->count(event_kind::renewed), 2u);
+    EXPECT_EQ(seen->count(event_kind::lost), 0u);
+}
+
+TEST_P(leases, a_clients_lease_serves_claims_that_name_none) {
+    client locks = make_client({.lease = 1h});
+    const hold by_client = locks.acquire("by client");
+    EXPECT_GT(by_client.remaining(), 30min);
+    EXPECT_LE(by_client.remaining(), 1h);
+    const hold by_claim = locks.acquire("by claim", {.lease = 2h});
+    EXPECT_GT(by_claim.remaining(), 1h);
+}
+
+// The same through the kinds, whose hold nobody holds in hand.
+class leased_locks : public lock_suite {};
+EVERY_STORE_AND_KIND(leased_locks);
+
+TEST_P(leased_locks, a_lost_lock_is_told_at_unlock_and_can_be_taken_anew) {
+    client locks = make_client();
+    if (!locks.promises().leases) GTEST_SKIP() << "this store has no leases";
+    client others = make_client();
+    const auto mine = make_lock(locks, "n", {.lease = 400ms, .renew = renew::off});
+    const auto theirs = make_lock(others, "n");
+    mine->lock();
+    const token first = mine->hold().token();
+    ASSERT_TRUE(theirs->try_lock_for(plenty));
+    EXPECT_FALSE(mine->hold().valid());
+
+    // P11: nesting on a lock that is no longer there is refused, not counted.
+    std::error_code ec;
+    mine->lock(ec);
+    EXPECT_EQ(ec, errc::lost);
+    mine->unlock(ec);
+    EXPECT_EQ(ec, errc::lost);
+    EXPECT_TRUE(theirs->hold().valid());
+    EXPECT_FALSE(mine->try_lock());
+    theirs->unlock();
+    ASSERT_TRUE(mine->try_lock_for(plenty));
+    EXPECT_GT(mine->hold().token(), first);
+}
+
+TEST_P(leased_locks, a_lock_of_a_destroyed_client_is_free_at_once) {
+    client others = make_client();
+    auto locks = std::make_unique<client>(make_client());
+    const auto mine = make_lock(*locks, "n");
+    const auto theirs = make_lock(others, "n");
+    mine->lock();
+    ASSERT_FALSE(theirs->try_lock());
+    locks.reset();
+    EXPECT_TRUE(theirs->try_lock_for(plenty)) << "it would be free by lease only after 30 s";
+    std::error_code ec;
+    mine->unlock(ec);
+    EXPECT_EQ(ec, errc::closed);
+    mine->lock(ec);
+    EXPECT_EQ(ec, errc::closed);
+}
+
+}  // namespace
+}  // namespace mortise::testing

@@ -1,0 +1,106 @@
+// Nobody is missing: every registered store has a fixture, and every suite runs on every store x kind that has no written
+// reason against it.
+#include "base/url.hpp"
+#include "conformance/suite.hpp"
+#include "core/registry.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace mortise::testing {
+namespace {
+
+struct run {
+    std::string suite;  // "every_store/handles"
+    std::string pair;   // "memory_mutex"
+};
+
+// What this program was built to run, whatever the command line chose.
+std::vector<run> all_runs() {
+    std::vector<run> runs;
+    const ::testing::UnitTest& program = *::testing::UnitTest::GetInstance();
+    for (int s = 0; s < program.total_test_suite_count(); ++s) {
+        const ::testing::TestSuite& suite = *program.GetTestSuite(s);
+        for (int t = 0; t < suite.total_test_count(); ++t) {
+            const std::string_view test = suite.GetTestInfo(t)->name();
+            const auto slash = test.rfind('/');
+            if (slash != std::string_view::npos) runs.push_back({suite.name(), std::string(test.substr(slash + 1))});
+        }
+    }
+    return runs;
+}
+
+std::set<std::string> suites_of(std::string_view instantiation) {
+    std::set<std::string> names;
+    for (const run& r : all_runs())
+        if (r.suite.starts_with(std::string(instantiation) + "/")) names.insert(r.suite);
+    return names;
+}
+
+bool runs(const std::string& suite, const std::string& pair) {
+    const auto all = all_runs();
+    return std::any_of(all.begin(), all.end(), [&](const run& r) { return r.suite == suite && r.pair == pair; });
+}
+
+void expect_complete(std::string_view instantiation, const std::vector<pairing>& pairs) {
+    const std::set<std::string> suites = suites_of(instantiation);
+    EXPECT_FALSE(suites.empty()) << "no suite is called " << instantiation;
+    for (const std::string& suite : suites)
+        for (const pairing& p : pairs)
+            EXPECT_NE(runs(suite, p.name()), !p.reason_against().empty())
+                << suite << " on " << p.name() << ": must run, or carry a reason, and not both";
+}
+
+TEST(matrix, every_suite_runs_on_every_store_and_kind_or_says_why_not) {
+    expect_complete("every_store_and_kind", every_store_and_kind());
+    expect_complete("every_store", every_store());
+}
+
+TEST(matrix, every_conformance_suite_is_instantiated_for_all) {
+    for (const run& r : all_runs())
+        EXPECT_TRUE(r.suite.starts_with("every_store_and_kind/") || r.suite.starts_with("every_store/")) << r.suite;
+}
+
+TEST(matrix, a_reason_is_a_sentence) {
+    for (const pairing& p : every_store_and_kind()) {
+        const std::string reason = p.reason_against();
+        if (!reason.empty()) {
+            EXPECT_GE(std::count(reason.begin(), reason.end(), ' '), 3) << p.name() << ": " << reason;
+        }
+    }
+}
+
+TEST(matrix, every_registered_scheme_has_a_fixture) {
+    const auto registered = core::registered_stores();
+    ASSERT_FALSE(registered.empty());
+    for (const core::store_entry& entry : registered) {
+        // Schemes with one open() are one store; its fixture speaks one of them.
+        const bool covered = std::any_of(fixtures().begin(), fixtures().end(), [&](const auto& fixture) {
+            const std::string scheme = base::url::parse(fixture->fresh_url()).scheme;
+            return std::any_of(registered.begin(), registered.end(), [&](const core::store_entry& other) {
+                return other.scheme == scheme && other.open == entry.open;
+            });
+        });
+        EXPECT_TRUE(covered) << entry.scheme << ": no fixture makes an address of it";
+    }
+}
+
+TEST(matrix, fixtures_and_kinds_have_names_of_their_own) {
+    std::set<std::string> names;
+    for (const pairing& p : every_store_and_kind()) EXPECT_TRUE(names.insert(p.name()).second) << p.name();
+}
+
+TEST(matrix, a_fixture_never_repeats_an_address) {
+    for (const auto& fixture : fixtures()) {
+        std::set<std::string> seen;
+        for (int i = 0; i < 5; ++i) EXPECT_TRUE(seen.insert(fixture->fresh_url()).second) << fixture->store();
+    }
+}
+
+}  // namespace
+}  // namespace mortise::testing

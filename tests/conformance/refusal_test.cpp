@@ -1,0 +1,150 @@
+// Whoever does not get the lock learns who has it, and how long the line is.
+#include "conformance/suite.hpp"
+#include "support/recording_observer.hpp"
+
+#include <mortise/error.hpp>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace mortise::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class refusals : public store_suite {
+protected:
+    static std::string this_host() {
+        char name[256] = {};
+        ::gethostname(name, sizeof name - 1);
+        return name;
+    }
+    static void expect_us(const refusal& no, const std::string& label, token of) {
+        ASSERT_TRUE(no.holder);
+        EXPECT_EQ(no.holder->host, this_host());
+        EXPECT_EQ(no.holder->pid, ::getpid());
+        EXPECT_EQ(no.holder->label, label);
+        EXPECT_GE(no.holder->held_for, 0ns);
+        EXPECT_EQ(no.holder->token.counter(), of.counter());
+        EXPECT_NE(no.describe().find(label), std::string::npos) << no.describe();
+    }
+};
+EVERY_STORE(refusals);
+
+TEST_P(refusals, name_the_holder) {
+    client locks = make_client({.label = "the holder's client"});
+    client others = make_client();
+    const hold mine = locks.acquire("n", {.label = "nightly report"});
+    for (client* who : {&others, &locks}) {
+        const attempt got = who->try_acquire("n");
+        ASSERT_FALSE(got);
+        EXPECT_EQ(got.reason(), errc::busy);
+        EXPECT_EQ(got.reason(), std::errc::device_or_resource_busy);
+        expect_us(got.refusal(), "nightly report", mine.token());
+        EXPECT_NE(got.refusal().detail.find("'n'"), std::string::npos) << got.refusal().detail;
+    }
+    const hold unlabelled = locks.acquire("other");
+    expect_us(others.try_acquire("other").refusal(), "the holder's client", unlabelled.token());
+}
+
+TEST_P(refusals, of_a_bounded_wait_say_timed_out_and_name_holder_and_place) {
+    client locks = make_client();
+    client others = make_client();
+    const hold mine = locks.acquire("n", {.label = "slow"});
+    const attempt got = others.try_acquire("n", {.wait = 100ms});
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.reason(), errc::timed_out);
+    EXPECT_EQ(got.reason(), std::errc::timed_out);
+    expect_us(got.refusal(), "slow", mine.token());
+    if (others.promises().fifo) {
+        EXPECT_EQ(got.refusal().place, 1u);
+    }
+}
+
+TEST_P(refusals, tell_the_place_in_the_queue) {
+    const auto seen = std::make_shared<recording_observer>();
+    client locks = make_client();
+    client others = make_client({.observer = seen});
+    if (!locks.promises().fifo) GTEST_SKIP() << "this store keeps no queue";
+    const hold mine = locks.acquire("n");
+    std::stop_source stop;
+    constexpr std::size_t crowd = 3;
+    std::vector<std::jthread> waiters;
+    for (std::size_t w = 1; w <= crowd; ++w) {
+        waiters.emplace_back([&] {
+            const attempt got =
+                others.try_acquire("n", {.wait = plenty, .order = order::fifo, .stop = stop.get_token()});
+            EXPECT_EQ(got.reason(), errc::cancelled);
+        });
+        ASSERT_TRUE(seen->wait_for(event_kind::waited, w, plenty));
+    }
+    client late = make_client();
+    EXPECT_EQ(late.try_acquire("n").refusal().place, crowd + 1);
+    EXPECT_EQ(late.try_acquire("n", {.wait = 100ms}).refusal().place, crowd + 1);
+    stop.request_stop();
+}
+
+TEST_P(refusals, come_as_exceptions_from_acquire) {
+    client locks = make_client();
+    client others = make_client();
+    const hold mine = locks.acquire("n", {.label = "slow"});
+    try {
+        static_cast<void>(others.acquire("n", {.wait = 0s}));
+        ADD_FAILURE() << "acquired twice";
+    } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::busy);
+        EXPECT_NE(std::string(e.what()).find("slow"), std::string::npos) << e.what();
+    }
+    std::error_code ec;
+    EXPECT_FALSE(others.acquire("n", {.wait = 0s}, ec));
+    EXPECT_EQ(ec, errc::busy);
+}
+
+TEST_P(refusals, of_a_claim_with_another_capacity_say_kind_mismatch) {
+    client locks = make_client();
+    client others = make_client();
+    const hold mine = locks.acquire("n");
+    std::promise<std::error_code> answered;
+    others.start({.name = "n", .capacity = 3, .weight = 1, .options = {.wait = plenty}},
+                 [&](attempt got) { answered.set_value(got.reason()); });
+    const std::error_code why = answered.get_future().get();
+    if (others.promises().most_capacity < 3) {
+        EXPECT_EQ(why, errc::unsupported);
+    } else {
+        EXPECT_EQ(why, errc::kind_mismatch);
+    }
+    EXPECT_TRUE(mine.valid());
+}
+
+TEST_P(refusals, of_invalid_arguments_come_before_the_store_is_asked) {
+    client locks = make_client();
+    for (const std::string& name : {std::string{}, std::string(201, 'n'), std::string(1 << 20, 'n'),
+                                    std::string("a\0b", 3), std::string("a\nb"), std::string("\xff\xfe")}) {
+        try {
+            static_cast<void>(locks.try_acquire(name));
+            ADD_FAILURE() << "accepted";
+        } catch (const error& e) {
+            EXPECT_EQ(e.code(), errc::invalid_name);
+            EXPECT_LT(std::string(e.what()).size(), 500u) << "a hostile name is cut";
+        }
+    }
+    for (const claim_options& options :
+         {claim_options{.wait = -1ns}, claim_options{.lease = 0s}, claim_options{.lease = -1s},
+          claim_options{.lease = 99ms}, claim_options{.lease = 25h}, claim_options{.label = std::string(201, 'l')}}) {
+        try {
+            static_cast<void>(locks.try_acquire("n", options));
+            ADD_FAILURE() << "accepted";
+        } catch (const error& e) {
+            EXPECT_EQ(e.code(), errc::invalid_option);
+        }
+    }
+    EXPECT_TRUE(locks.try_acquire("n"));
+}
+
+}  // namespace
+}  // namespace mortise::testing

@@ -1,0 +1,115 @@
+// The guards of the standard library, on every lock of ours.
+#include "conformance/suite.hpp"
+#include "support/waiting.hpp"
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace mortise::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+static_assert(timed_lockable<mortise::mutex>);
+static_assert(timed_lockable<mortise::recursive_mutex>);
+static_assert(timed_lockable<lock_driver>);
+static_assert(timed_lockable<std::timed_mutex> && !timed_lockable<std::mutex> && lockable<std::mutex>,
+              "the concepts themselves");
+static_assert(!std::is_copy_constructible_v<mortise::mutex> && !std::is_move_constructible_v<mortise::mutex>);
+
+class std_guards : public lock_suite {
+protected:
+    bool is_free(client& others, std::string_view name) const { return make_lock(others, name)->try_lock(); }
+};
+EVERY_STORE_AND_KIND(std_guards);
+
+TEST_P(std_guards, scoped_lock_holds_for_its_scope) {
+    client locks = make_client();
+    client others = make_client();
+    const auto lock = make_lock(locks, "n");
+    {
+        std::scoped_lock guard{*lock};
+        EXPECT_FALSE(is_free(others, "n"));
+    }
+    EXPECT_TRUE(is_free(others, "n"));
+}
+
+TEST_P(std_guards, unique_lock_defers_tries_waits_and_moves) {
+    client locks = make_client();
+    client others = make_client();
+    const auto lock = make_lock(locks, "n");
+    const auto theirs = make_lock(others, "n");
+
+    std::unique_lock deferred{*lock, std::defer_lock};
+    EXPECT_FALSE(deferred.owns_lock());
+    ASSERT_TRUE(deferred.try_lock());
+    EXPECT_FALSE((std::unique_lock{*theirs, std::try_to_lock}.owns_lock()));
+    EXPECT_FALSE((std::unique_lock{*theirs, std::chrono::nanoseconds{20ms}}.owns_lock()));
+    EXPECT_FALSE((std::unique_lock{*theirs, std::chrono::steady_clock::now() + 20ms}.owns_lock()));
+
+    std::unique_lock moved = std::move(deferred);
+    EXPECT_TRUE(lock->hold().valid());
+    moved.unlock();
+    EXPECT_TRUE((std::unique_lock{*theirs, std::try_to_lock}.owns_lock()));
+
+    lock->lock();
+    { std::unique_lock adopted{*lock, std::adopt_lock}; }
+    EXPECT_TRUE(is_free(others, "n"));
+}
+
+TEST_P(std_guards, two_names_locked_in_opposite_orders_do_not_deadlock) {
+    std::deque<client> locks;
+    for (int c = 0; c < 2; ++c) locks.push_back(make_client());
+    const std::uint64_t rounds = scale(50);
+    std::uint64_t plain = 0;
+    {
+        std::vector<std::jthread> crowd;
+        for (int t = 0; t < 4; ++t)
+            crowd.emplace_back([&, t] {
+                client& mine = locks[static_cast<std::size_t>(t) % 2];
+                const auto first = make_lock(mine, t < 2 ? "left" : "right");
+                const auto second = make_lock(mine, t < 2 ? "right" : "left");
+                for (std::uint64_t i = 0; i < rounds; ++i) {
+                    if (i % 2 == 0) {
+                        std::scoped_lock both{*first, *second};
+                        ++plain;
+                    } else {
+                        std::lock(*first, *second);
+                        std::lock_guard one{*first, std::adopt_lock};
+                        std::lock_guard other{*second, std::adopt_lock};
+                        ++plain;
+                    }
+                }
+            });
+    }
+    EXPECT_EQ(plain, 4 * rounds);
+}
+
+TEST_P(std_guards, a_condition_variable_may_wait_on_it) {
+    client locks = make_client();
+    const auto lock = make_lock(locks, "n");
+    std::condition_variable_any changed;
+    int stock = 0;
+    std::jthread buyer{[&] {
+        const auto mine = make_lock(locks, "n");
+        std::unique_lock guard{*mine};
+        changed.wait(guard, [&] { return stock > 0; });
+        --stock;
+    }};
+    {
+        std::scoped_lock guard{*lock};
+        ++stock;
+    }
+    changed.notify_all();
+    buyer.join();
+    EXPECT_EQ(stock, 0);
+}
+
+}  // namespace
+}  // namespace mortise::testing

@@ -1,0 +1,107 @@
+// One suite for every store and kind: what the tests of this folder have in common.
+//
+//     class exclusion : public lock_suite {};  // each test runs for every store x kind
+//     EVERY_STORE_AND_KIND(exclusion);
+//     TEST_P(exclusion, ...) { client locks = make_client(); auto lock = make_lock(locks, "name"); ... }
+//
+// A pair that a store's fixture has a reason against is left out; matrix_test.cpp sees to it that no other is. All tests
+// run on real clocks and threads, and the slowest server that is still correct must pass them: waits that ought to
+// succeed are bounded by `plenty`, which a passing test never uses up.
+#pragma once
+
+#include "conformance/kinds.hpp"
+
+#include <mortise/client.hpp>
+#include <mortise/spi/fixture.hpp>
+
+#include <chrono>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace mortise::testing {
+
+// Longer than anything here takes, shorter than the default lease: what is free only because a lease ran out comes too
+// late.
+inline constexpr std::chrono::seconds plenty{20};
+
+// The fixtures of this program, one each; their servers start when first used and stop at exit.
+inline const std::vector<std::unique_ptr<spi::fixture>>& fixtures() {
+    static const auto all = spi::all_fixtures();
+    return all;
+}
+
+// A lock that the handle form takes, client::acquire, counts as this kind.
+inline constexpr std::string_view handle_kind = "mutex";
+
+struct pairing {
+    spi::fixture* store;
+    const mortise::testing::kind* kind;  // none: the handle form
+
+    std::string name() const {
+        const std::string of(store->store());
+        return kind != nullptr ? of + "_" + std::string(kind->name) : of;
+    }
+    std::string reason_against() const { return store->reason_against(kind != nullptr ? kind->name : handle_kind); }
+    friend void PrintTo(const pairing& p, std::ostream* out) { *out << p.name(); }
+};
+
+inline std::vector<pairing> every_store_and_kind() {
+    std::vector<pairing> all;
+    for (const auto& store : fixtures())
+        for (const kind& k : all_kinds()) all.push_back({store.get(), &k});
+    return all;
+}
+inline std::vector<pairing> every_store() {
+    std::vector<pairing> all;
+    for (const auto& store : fixtures()) all.push_back({store.get(), nullptr});
+    return all;
+}
+inline std::vector<pairing> able(std::vector<pairing> pairs) {
+    std::erase_if(pairs, [](const pairing& p) { return !p.reason_against().empty(); });
+    return pairs;
+}
+inline std::string name_of_pair(const ::testing::TestParamInfo<pairing>& info) {
+    return info.param.name();
+}
+
+class store_suite : public ::testing::TestWithParam<pairing> {
+protected:
+    client make_client(client_options options = {}) const {
+        options.reply_timeout = std::chrono::seconds{5};
+        options.patience = plenty;
+        options.release_wait = plenty;
+        options.close_wait = plenty;
+        return client{url_, std::move(options)};
+    }
+    const std::string& url() const noexcept { return url_; }
+
+private:
+    const std::string url_ = GetParam().store->fresh_url();
+};
+
+class lock_suite : public store_suite {
+protected:
+    std::unique_ptr<lock_driver> make_lock(client& locks, std::string_view name, claim_options options = {}) const {
+        return GetParam().kind->make(locks, name, std::move(options));
+    }
+    bool reentrant() const noexcept { return GetParam().kind->reentrant; }
+};
+
+}  // namespace mortise::testing
+
+// NOLINTBEGIN(cppcoreguidelines-macro-usage): gtest takes the suite's name as a token
+#define EVERY_STORE_AND_KIND(suite)                                                                                 \
+    INSTANTIATE_TEST_SUITE_P(every_store_and_kind, suite,                                                           \
+                             ::testing::ValuesIn(mortise::testing::able(mortise::testing::every_store_and_kind())), \
+                             mortise::testing::name_of_pair)
+#define EVERY_STORE(suite)                                                                                 \
+    INSTANTIATE_TEST_SUITE_P(every_store, suite,                                                           \
+                             ::testing::ValuesIn(mortise::testing::able(mortise::testing::every_store())), \
+                             mortise::testing::name_of_pair)
+// NOLINTEND(cppcoreguidelines-macro-usage)
