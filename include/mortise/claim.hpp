@@ -20,8 +20,7 @@ enum class renew { on, off };
 enum class order { any, fifo };
 
 // What keeps the claim alive. `process`: gone with the hold, the client or the process. `lease`: a detached claim,
-// which outlives all three and ends with its lease or by release of its id; for scripts and for once-per-period
-// jobs.
+// which outlives all three and ends with its lease or by release of its id; for scripts and once-per-period jobs.
 enum class kept_by { process, lease };
 
 // Whether an unlock may pass the grant to the next waiter of this client without asking the store: much faster, and

@@ -17,10 +17,10 @@
 // The same three steps on the stores people keep data in (`:token` is hold.token().value(); every column and key named
 // here is the user's own):
 //
-//   SQL   seal    UPDATE stock SET fence = :token WHERE id = :id AND fence <= :token     -- 0 rows: a newer holder
-//   exists
-//         read    SELECT amount FROM stock WHERE id = :id AND fence = :token             -- 0 rows: likewise
-//         write   UPDATE stock SET amount = :new WHERE id = :id AND fence = :token       -- 0 rows: likewise
+//   SQL   (0 rows in any of the three: a newer holder has been here)
+//         seal    UPDATE stock SET fence = :token WHERE id = :id AND fence <= :token
+//         read    SELECT amount FROM stock WHERE id = :id AND fence = :token
+//         write   UPDATE stock SET amount = :new WHERE id = :id AND fence = :token
 //
 //   Redis (tokens have 64 bits, Lua numbers 53: compare them as zero-padded decimals, see fenced::padded)
 //         seal    EVAL "if (redis.call('HGET',KEYS[1],'fence') or '') > ARGV[1] then return 0 end

@@ -39,8 +39,7 @@ struct event {
 };
 
 // on_event runs on the client's notifier thread, one event at a time, in order. It may block without delaying a
-// renewal; if it falls 65,536 events behind, further ones are dropped and counted. Exceptions it throws are
-// swallowed.
+// renewal; if it falls 65,536 events behind, further ones are dropped and counted. What it throws is swallowed.
 class MORTISE_API observer {
 public:
     virtual ~observer();

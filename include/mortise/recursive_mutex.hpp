@@ -20,14 +20,11 @@ namespace mortise::inline v0 {
 // counted, and freed when the count is back at zero.
 //
 //  - The owner is the calling thread, or an explicit mortise::owner for work that hops between threads.
-//  - The count belongs to the name, not to this object: two recursive_mutex objects with one name on one client
-//  nest.
-//  - Re-entry asks no permission and waits for nothing; it and each partial unlock ask for a renewal, without
-//  awaiting
+//  - The count belongs to the name, not to this object: two recursive_mutex objects with one name on one client nest.
+//  - Re-entry asks no permission and waits for nothing; it and each partial unlock ask for a renewal, without awaiting
 //    it. The token stays the same, so an outer frame is never fenced off by its own inner frame.
-//  - Re-entry after the lease ran out is refused with errc::lost (try_lock throws it too), not counted: the lock
-//  below is
-//    no longer there. Unlock what was locked, then lock anew.
+//  - Re-entry after the lease ran out is refused with errc::lost (try_lock throws it too), not counted: the lock below
+//    is no longer there. Unlock what was locked, then lock anew.
 class MORTISE_API recursive_mutex {
 public:
     recursive_mutex(client& locks, std::string_view name, claim_options options = {});
@@ -68,8 +65,7 @@ public:
     void unlock(const owner& who) noexcept;
     void unlock(const owner& who, std::error_code& ec) noexcept;
 
-    // The owner's hold: token and validity. Throws errc::not_owner when it holds nothing. Good until the last
-    // unlock.
+    // The owner's hold: token and validity, until the last unlock. Throws errc::not_owner when it holds nothing.
     const mortise::hold& hold() const;
     const mortise::hold& hold(const owner& who) const;
 

@@ -15,8 +15,7 @@ namespace mortise::inline v0 {
 template <class Signature>
 class unique_function;
 
-// Small callables (four words) live inside, larger ones on the heap. Calling an empty one is undefined; test it
-// first.
+// Small callables (four words) live inside, larger ones on the heap. Test before calling one that may be empty.
 template <class R, class... Args>
 class unique_function<R(Args...)> {
 public:
