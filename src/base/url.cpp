@@ -42,16 +42,19 @@ std::string unescape(std::string_view text, const std::string& shown) {
     return plain;
 }
 
-// Everything between "://user:" and the last '@' before the options is a secret, also where a raw '/' in it makes the
-// address unreadable; so is every option that is called like one.
+// Everything between the colon after the user and the last '@' is a secret, also in an address that cannot be read: with
+// a raw '/' or '?' in it, or without its slashes or scheme. So is every option that is called like one.
 std::string mask(std::string_view text) {
-    const std::size_t options = std::min(text.find('?'), text.size());
+    const std::size_t at = text.rfind('@');
+    const std::size_t options = std::min(text.find('?', at == text.npos ? 0 : at), text.size());
     std::string shown(text.substr(0, options));
-    if (const auto slashes = shown.find("://"); slashes != std::string::npos) {
-        const auto colon = shown.find(':', slashes + 3);
-        const auto at = shown.rfind('@');
-        if (colon != std::string::npos && at != std::string::npos && colon < at)
-            shown.replace(colon + 1, at - colon - 1, "***");
+    if (at != text.npos) {
+        const std::size_t slashes = text.find("://");
+        const std::size_t first = text.find(':', slashes == text.npos ? 0 : slashes + 3);
+        const std::size_t second = slashes == text.npos && first < at ? text.find(':', first + 1) : text.npos;
+        const std::size_t colon = second < at ? second : first;
+        const bool path = slashes == text.npos && colon == first && text.substr(first + 1).starts_with('/');
+        if (colon < at && !path) shown.replace(colon + 1, at - colon - 1, "***");
     }
     for (std::size_t start = options; start < text.size();) {
         const std::size_t end = std::min(text.find('&', start + 1), text.size());

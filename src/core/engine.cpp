@@ -179,7 +179,10 @@ std::vector<std::shared_ptr<cohort>> engine::shard::all() const {
 void engine::start(claim wanted, unique_function<void(attempt)> done) {
     if (forked()) return done(refuse(errc::forked, wanted.name));
     base::check(wanted);
-    if (auto no = not_promised(wanted)) return done(std::move(*no));
+    if (auto no = not_promised(wanted)) {
+        if (no->reason == errc::invalid_option) throw error(no->reason, no->describe());
+        return done(std::move(*no));
+    }
     try {
         if (!awake_.load(std::memory_order_relaxed)) clock_->at(clock_->now(), [] {});  // starts the io thread
         awake_.store(true, std::memory_order_relaxed);
@@ -466,6 +469,12 @@ release_result engine::release(std::string_view name, const claim_id& id, std::e
     ec.clear();
     if (forked() || closed_.load()) {
         ec = forked() ? errc::forked : errc::closed;
+        return release_result::unknown;
+    }
+    try {
+        base::check_name(name);
+    } catch (const error& e) {
+        ec = e.code();
         return release_result::unknown;
     }
     const auto asked = std::make_shared<farewell>(shared_from_this(), std::string(name), id, clock_->now());
