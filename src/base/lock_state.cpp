@@ -49,9 +49,11 @@ spi::renewal_answer lock_state::renew(const claim_id& id, spi::duration lease, i
     settle(at, out);
     kept_claim* mine = holding(id);
     if (mine == nullptr) return spi::renewal_answer::lost;
-    mine->lease = lease;
-    mine->ends = std::max(mine->ends, at.now + lease);  // a late duplicate never shortens
-    find_next_end();
+    if (mine->lease && at.now + lease >= mine->ends) {  // a late duplicate never shortens
+        mine->lease = lease;
+        mine->ends = at.now + lease;
+        find_next_end();
+    }
     return spi::renewal_answer::renewed;
 }
 

@@ -87,7 +87,8 @@ public:
     spi::release_answer release(const claim_id&, instant at, effects& out);
     bool break_hold(std::uint64_t counter, instant at, effects& out);
 
-    // All claims of a session that are not detached end, as if released.
+    // A session goes: its waiting claims leave the queue and its holds end, detached ones excepted. Nobody will ask about
+    // these ids again, so none is remembered.
     void drop_session(std::uint64_t session, instant at, effects& out);
 
     // Ends what has expired and grants what fits. Every verb does this first.

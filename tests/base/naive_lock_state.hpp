@@ -1,0 +1,266 @@
+// base/lock_state once more, in the most obvious way: what the real one is compared with.
+//
+// Vectors and linear scans, nothing cached, nothing shared with the real one but the types of its answers. `flaw` makes it
+// wrong in one known way each, to show that the comparison would notice.
+#pragma once
+
+#include "base/lock_state.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mortise::testing {
+
+enum class flaw {
+    none,
+    small_ones_overtake,         // no head-of-line blocking
+    last_come_first_served,      // a stack for a queue
+    forgets_duplicates,          // a repeated claim of a holder is treated as a new one
+    forgets_releases,            // a claim that arrives after its own release is granted
+    anybody_may_release,         // whoever holds is released, whatever the id
+    duplicates_shorten,          // a late renewal sets the end back
+    renewal_resurrects,          // renewing what has expired makes it a holder again
+    never_expires,               // leases do not end
+    trusts_the_wall_clock,       // the counter is the wall clock alone
+    dropping_takes_detached,     // a session takes its detached holds along
+    breaking_keeps_the_counter,  // break_hold does not raise the next counter
+    capacities_may_differ,       // no kind_mismatch
+    leaving_wakes_nobody,        // a big claim that leaves the head lets nobody in
+    remembers_for_ever,          // ended ids are never forgotten
+    remembers_too_many,          // more ended ids than it promises
+};
+
+inline std::string_view name_of(flaw which) {
+    switch (which) {
+        case flaw::none:
+            return "none";
+        case flaw::small_ones_overtake:
+            return "small_ones_overtake";
+        case flaw::last_come_first_served:
+            return "last_come_first_served";
+        case flaw::forgets_duplicates:
+            return "forgets_duplicates";
+        case flaw::forgets_releases:
+            return "forgets_releases";
+        case flaw::anybody_may_release:
+            return "anybody_may_release";
+        case flaw::duplicates_shorten:
+            return "duplicates_shorten";
+        case flaw::renewal_resurrects:
+            return "renewal_resurrects";
+        case flaw::never_expires:
+            return "never_expires";
+        case flaw::trusts_the_wall_clock:
+            return "trusts_the_wall_clock";
+        case flaw::dropping_takes_detached:
+            return "dropping_takes_detached";
+        case flaw::breaking_keeps_the_counter:
+            return "breaking_keeps_the_counter";
+        case flaw::capacities_may_differ:
+            return "capacities_may_differ";
+        case flaw::leaving_wakes_nobody:
+            return "leaving_wakes_nobody";
+        case flaw::remembers_for_ever:
+            return "remembers_for_ever";
+        case flaw::remembers_too_many:
+            return "remembers_too_many";
+    }
+    return "?";
+}
+
+class naive_lock_state {
+public:
+    using claim = base::kept_claim;
+    using instant = base::instant;
+    using notice = base::effects::notice;
+    using verdict = spi::claim_answer::verdict;
+
+    struct answer {
+        verdict is = verdict::unknown;
+        errc reason{};
+        spi::grant grant{};
+        std::optional<claim_id> in_the_way{};
+        std::size_t place = 0;
+        std::optional<spi::duration> free_in{};
+    };
+
+    explicit naive_lock_state(flaw wrong = flaw::none) : wrong_(wrong) {}
+
+    answer ask(const claim& wanted, std::uint32_t capacity, bool queue_up, instant at) {
+        settle(at);
+        if (wrong_ != flaw::forgets_duplicates)
+            for (const claim& held : holders)
+                if (held.id == wanted.id) return {.is = verdict::granted, .grant = grant_of(held)};
+        if (remembered(wanted.id, at) && wrong_ != flaw::forgets_releases)
+            return {.is = verdict::refused, .reason = errc::cancelled};
+        if (busy() && capacity != capacity_ && wrong_ != flaw::capacities_may_differ)
+            return {.is = verdict::refused, .reason = errc::kind_mismatch};
+        capacity_ = capacity;
+        for (std::size_t i = 0; i < queue.size(); ++i)
+            if (queue[i].id == wanted.id) return standing(verdict::queued, i + 1, at);
+        const bool may_enter = queue.empty() || wrong_ == flaw::small_ones_overtake;
+        if (may_enter && used() + wanted.weight <= capacity_)
+            return {.is = verdict::granted, .grant = grant_of(install(wanted, at))};
+        if (!queue_up) return standing(verdict::busy, queue.size() + 1, at);
+        queue.push_back(wanted);
+        return standing(verdict::queued, queue.size(), at);
+    }
+
+    spi::renewal_answer renew(const claim_id& id, spi::duration lease, instant at) {
+        const auto expired = std::find_if(holders.begin(), holders.end(),
+                                          [&](const claim& held) { return held.id == id && held.ends <= at.now; });
+        if (expired != holders.end() && wrong_ == flaw::renewal_resurrects) expired->ends = at.now + lease;
+        settle(at);
+        for (claim& held : holders) {
+            if (held.id != id) continue;
+            const bool extends = held.lease && at.now + lease >= held.ends;
+            if (extends || wrong_ == flaw::duplicates_shorten) {
+                held.lease = lease;
+                held.ends = at.now + lease;
+            }
+            return spi::renewal_answer::renewed;
+        }
+        return spi::renewal_answer::lost;
+    }
+
+    spi::release_answer release(const claim_id& id, instant at) {
+        settle(at);
+        for (std::size_t i = 0; i < holders.size(); ++i) {
+            if (holders[i].id != id && wrong_ != flaw::anybody_may_release) continue;
+            holders.erase(holders.begin() + static_cast<std::ptrdiff_t>(i));
+            return over(id, at);
+        }
+        for (std::size_t i = 0; i < queue.size(); ++i) {
+            if (queue[i].id != id) continue;
+            queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(i));
+            return over(id, at);
+        }
+        const auto stranger = holders.empty() ? spi::release_answer::expired : spi::release_answer::taken_over;
+        for (ended& e : ended_) {
+            if (e.id != id || !fresh(e, at)) continue;
+            if (!e.answer) e.answer = stranger;
+            return *e.answer;
+        }
+        remember(id, stranger, at);
+        return stranger;
+    }
+
+    bool break_hold(std::uint64_t counter, instant at) {
+        settle(at);
+        for (std::size_t i = 0; i < holders.size(); ++i) {
+            if (holders[i].counter != counter) continue;
+            const claim broken = holders[i];
+            holders.erase(holders.begin() + static_cast<std::ptrdiff_t>(i));
+            lost.push_back({broken.session, broken.id, {broken.counter, broken.lease, broken.since}});
+            remember(broken.id, std::nullopt, at);
+            if (wrong_ != flaw::breaking_keeps_the_counter) ++last;
+            grant_head(at);
+            return true;
+        }
+        return false;
+    }
+
+    void drop_session(std::uint64_t session, instant at) {
+        settle(at);
+        std::erase_if(holders, [&](const claim& held) {
+            return held.session == session && (!held.detached || wrong_ == flaw::dropping_takes_detached);
+        });
+        std::erase_if(queue, [&](const claim& waits) { return waits.session == session; });
+        grant_head(at);
+    }
+
+    void settle(instant at) {
+        if (wrong_ == flaw::never_expires) return;
+        // The last to be granted is the first to be remembered as ended.
+        for (std::size_t i = holders.size(); i-- > 0;) {
+            if (at.now < holders[i].ends) continue;
+            remember(holders[i].id, std::nullopt, at);
+            holders.erase(holders.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+        grant_head(at);
+    }
+
+    bool busy() const { return !holders.empty() || !queue.empty(); }
+    std::uint32_t capacity() const { return capacity_; }
+    std::uint64_t used() const {
+        std::uint64_t sum = 0;
+        for (const claim& held : holders) sum += held.weight;
+        return sum;
+    }
+    bool forgettable(instant at) const {
+        return !busy() && std::none_of(ended_.begin(), ended_.end(), [&](const ended& e) { return fresh(e, at); });
+    }
+
+    std::vector<claim> holders;  // in the order of their grants
+    std::vector<claim> queue;    // in the order of their coming
+    std::vector<notice> granted;
+    std::vector<notice> lost;
+    std::uint64_t last = 0;
+
+private:
+    struct ended {
+        claim_id id;
+        spi::time_point at;
+        std::optional<spi::release_answer> answer;
+    };
+
+    static spi::grant grant_of(const claim& held) {
+        return {held.counter, held.lease, held.lease ? held.ends - *held.lease : held.since};
+    }
+
+    answer standing(verdict is, std::size_t place, instant at) const {
+        answer a{.is = is, .place = place};
+        if (!holders.empty()) a.in_the_way = holders.front().id;
+        for (const claim& held : holders)
+            if (held.lease) a.free_in = std::min(a.free_in.value_or(spi::duration::max()), held.ends - at.now);
+        return a;
+    }
+
+    const claim& install(claim wanted, instant at) {
+        last = wrong_ == flaw::trusts_the_wall_clock ? at.wall_us : std::max(last + 1, at.wall_us);
+        wanted.counter = last;
+        wanted.since = at.now;
+        if (wanted.lease) wanted.ends = at.now + *wanted.lease;
+        holders.push_back(std::move(wanted));
+        return holders.back();
+    }
+
+    void grant_head(instant at) {
+        while (!queue.empty()) {
+            const auto next = wrong_ == flaw::last_come_first_served ? queue.end() - 1 : queue.begin();
+            if (used() + next->weight > capacity_) return;
+            const claim head = *next;
+            queue.erase(next);
+            const claim& now_holds = install(head, at);
+            granted.push_back({now_holds.session, now_holds.id, grant_of(now_holds)});
+        }
+    }
+
+    spi::release_answer over(const claim_id& id, instant at) {
+        remember(id, spi::release_answer::released, at);
+        if (wrong_ != flaw::leaving_wakes_nobody) grant_head(at);
+        return spi::release_answer::released;
+    }
+
+    bool fresh(const ended& e, instant at) const {
+        return wrong_ == flaw::remembers_for_ever || at.now < e.at + base::lock_state::remembered_for;
+    }
+    bool remembered(const claim_id& id, instant at) const {
+        return std::any_of(ended_.begin(), ended_.end(), [&](const ended& e) { return e.id == id && fresh(e, at); });
+    }
+    void remember(const claim_id& id, std::optional<spi::release_answer> said, instant at) {
+        ended_.push_back({id, at.now, said});
+        const std::size_t most = base::lock_state::most_remembered * (wrong_ == flaw::remembers_too_many ? 2 : 1);
+        if (ended_.size() > most) ended_.erase(ended_.begin());
+    }
+
+    flaw wrong_;
+    std::uint32_t capacity_ = 0;
+    std::vector<ended> ended_;
+};
+
+}  // namespace mortise::testing
