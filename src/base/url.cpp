@@ -42,31 +42,47 @@ std::string unescape(std::string_view text, const std::string& shown) {
     return plain;
 }
 
-// Everything between the colon after the user and the last '@' is a secret, also in an address that cannot be read: with
-// a raw '/' or '?' in it, or without its slashes or scheme. So is every option that is called like one.
-std::string mask(std::string_view text) {
-    const std::size_t at = text.rfind('@');
-    const std::size_t options = std::min(text.find('?', at == text.npos ? 0 : at), text.size());
-    std::string shown(text.substr(0, options));
-    if (at != text.npos) {
-        const std::size_t slashes = text.find("://");
-        const std::size_t first = text.find(':', slashes == text.npos ? 0 : slashes + 3);
-        const std::size_t second = slashes == text.npos && first < at ? text.find(':', first + 1) : text.npos;
-        const std::size_t colon = second < at ? second : first;
-        const bool path = slashes == text.npos && colon == first && text.substr(first + 1).starts_with('/');
-        if (colon < at && !path) shown.replace(colon + 1, at - colon - 1, "***");
-    }
-    for (std::size_t start = options; start < text.size();) {
+// An option is a secret when it is called like one, or in a way we cannot read.
+bool secret_option(std::string_view key) {
+    std::string plain(key);
+    for (char& c : plain) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    for (const char* word : {"pass", "pwd", "secret", "token", "auth", "%"})
+        if (plain.find(word) != std::string::npos) return true;
+    return false;
+}
+
+std::string mask_options(std::string_view text) {
+    std::string shown;
+    for (std::size_t start = 0; start < text.size();) {
         const std::size_t end = std::min(text.find('&', start + 1), text.size());
         const std::string_view option = text.substr(start, end - start);
         const std::string_view key = option.substr(0, option.find('='));
-        bool secret = false;
-        for (const std::string_view word : {"pass", "secret", "token", "auth"})
-            secret = secret || key.find(word) != std::string_view::npos;
-        shown += secret ? std::string(key) + "=***" : std::string(option);
+        const bool misplaced = option.find('@') != std::string_view::npos;  // a login, after a '?' that was not escaped
+        shown += misplaced            ? std::string(1, option.front()) + "***"
+                 : secret_option(key) ? std::string(key) + "=***"
+                                      : std::string(option);
         start = end;
     }
     return shown;
+}
+
+// Everything between the colon after the user and the last '@' is a secret, also in an address that cannot be read: with
+// a raw '/' or '?' in it, or without its slashes or scheme. So is every option that is called like one.
+std::string mask(std::string_view text) {
+    const std::size_t options = std::min(text.find('?'), text.size());
+    const std::size_t at = text.rfind('@');
+    const std::size_t slashes = text.find("://");
+    const std::size_t first = text.find(':', slashes == text.npos ? 0 : slashes + 3);
+    const std::size_t second = slashes == text.npos && first < at ? text.find(':', first + 1) : text.npos;
+    const std::size_t colon = second < at ? second : first;
+    const bool path = slashes == text.npos && colon == first && first + 1 < text.size() && text[first + 1] == '/';
+    std::string shown(text.substr(0, options));
+    if (at != text.npos && colon < std::min(at, options) && !path) {
+        // With a '?' before the '@' either may be part of a secret, and so may all that follows.
+        if (options < at) return std::string(text.substr(0, colon + 1)) + "***";
+        shown.replace(colon + 1, at - colon - 1, "***");
+    }
+    return shown + mask_options(text.substr(options));
 }
 
 bool good_host(std::string_view host) {

@@ -27,7 +27,7 @@ spi::duration part(spi::duration whole, double share) {
 }  // namespace
 
 void engine::ask(const std::shared_ptr<cohort>& c) {
-    shard& s = shard_of(c->terms.name);
+    shard& s = shard_of(*c);
     spi::time_point sent;
     spi::claim_request wanted;
     {
@@ -64,7 +64,7 @@ void engine::arm(const std::shared_ptr<cohort>& c, spi::time_point when) {
 void engine::ask_again(const std::shared_ptr<cohort>& c) {
     errands todo;
     {
-        std::scoped_lock guard{shard_of(c->terms.name).mutex};
+        std::scoped_lock guard{shard_of(*c).mutex};
         if (c->is != cohort::state::asking && c->is != cohort::state::queued) return;
         c->asked->timer = 0;
         if (c->asked->in_flight) {
@@ -81,7 +81,7 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
     using verdict = spi::claim_answer::verdict;
     errands todo;
     {
-        std::scoped_lock guard{shard_of(c->terms.name).mutex};
+        std::scoped_lock guard{shard_of(*c).mutex};
         const spi::time_point now = clock_->now();
         if (c->is == cohort::state::held) return;  // a repeat of what we know
         if (c->is == cohort::state::ended) {       // we had given up: it must not stay behind
@@ -127,9 +127,10 @@ void engine::granted(std::string_view name, const claim_id& id, const spi::grant
     if (forked()) return;
     errands todo;
     {
-        shard& s = shard_of(name);
+        const name_key key{name};
+        shard& s = shard_of(key);
         std::scoped_lock guard{s.mutex};
-        const auto c = s.find(name, id);
+        const auto c = s.find(key, id);
         if (!c) {
             const auto until = clock_->now() + given.lease.value_or(options_.patience);
             todo.goodbye = std::make_shared<farewell>(shared_from_this(), std::string(name), id, until);
@@ -144,9 +145,10 @@ void engine::lost(std::string_view name, const claim_id& id) {
     if (forked()) return;
     errands todo;
     {
-        shard& s = shard_of(name);
+        const name_key key{name};
+        shard& s = shard_of(key);
         std::scoped_lock guard{s.mutex};
-        const auto c = s.find(name, id);
+        const auto c = s.find(key, id);
         if (!c) return;
         if (c->is == cohort::state::held) {
             apply(c, c->lease.revoked(), errc::lost, todo);

@@ -41,6 +41,7 @@ using line = std::list<std::shared_ptr<claimant>>;
 // What makes two claims interchangeable.
 struct claim_terms {
     std::string name;
+    std::size_t name_hash = 0;  // taken once: it picks the shard and the place in its table, again and again
     std::shared_ptr<const std::string> label;  // one string for all claims with the client's label
     std::optional<spi::duration> lease;
     std::uint32_t capacity = 1;

@@ -137,6 +137,7 @@ claim_terms engine::terms_of(claim& wanted) const {
     claim_options& o = wanted.options;
     claim_terms terms;
     terms.name = std::move(wanted.name);
+    terms.name_hash = name_key(terms.name).hash;
     terms.label = o.label.empty() ? label_ : std::make_shared<const std::string>(std::move(o.label));
     terms.lease = lease_of(o);
     terms.capacity = wanted.capacity;
@@ -158,13 +159,13 @@ void engine::shard::insert(const std::shared_ptr<cohort>& c) {
 
 void engine::shard::erase(const cohort& c) {
     if (c.terms.shareable) {
-        joinable.erase(joinable.find(std::string_view(c.terms.name)));
+        joinable.erase(joinable.find(name_key(c.terms)));
     } else {
         solo.erase(solo.find(c.id));
     }
 }
 
-std::shared_ptr<cohort> engine::shard::find(std::string_view name, const claim_id& id) const {
+std::shared_ptr<cohort> engine::shard::find(const name_key& name, const claim_id& id) const {
     if (const auto it = joinable.find(name); it != joinable.end() && (*it)->id == id) return *it;
     const auto it = solo.find(id);
     return it == solo.end() ? nullptr : *it;
@@ -202,6 +203,8 @@ void engine::start(claim wanted, unique_function<void(attempt)> done) {
     std::stop_token stop = std::move(wanted.options.stop);
     claim_terms terms = terms_of(wanted);
     const std::string name = terms.name;
+    name_key key{terms};
+    key.name = name;  // the terms move on
     emit(event_kind::claimed, name);
 
     // Before anybody else knows of the call; a stop that arrives first is noted and seen below.
@@ -216,9 +219,9 @@ void engine::start(claim wanted, unique_function<void(attempt)> done) {
     errands todo;
     std::error_code too_late;
     {
-        shard& s = shard_of(name);
+        shard& s = shard_of(key);
         std::scoped_lock guard{s.mutex};
-        const auto joinable = terms.shareable ? s.joinable.find(std::string_view(name)) : s.joinable.end();
+        const auto joinable = terms.shareable ? s.joinable.find(key) : s.joinable.end();
         if (closed_.load() || w.stopped) {
             who->is = claimant::phase::over;
             too_late = closed_.load() ? errc::closed : errc::cancelled;
@@ -238,7 +241,7 @@ void engine::start(claim wanted, unique_function<void(attempt)> done) {
         return answer(who, refuse(too_late, name));
     }
     run(todo);
-    settle_down(who, name);
+    settle_down(who, key);
 }
 
 attempt engine::acquire(claim wanted) {
@@ -257,12 +260,12 @@ attempt engine::acquire(claim wanted) {
 }
 
 // A call that is still waiting after the store was asked gets its deadline watched.
-void engine::settle_down(const std::shared_ptr<claimant>& who, const std::string& name) {
+void engine::settle_down(const std::shared_ptr<claimant>& who, const name_key& key) {
     if (who->is.load() != claimant::phase::waiting) return;
-    std::scoped_lock guard{shard_of(name).mutex};
+    std::scoped_lock guard{shard_of(key).mutex};
     if (who->is.load() != claimant::phase::waiting || who->waiting->deadline == spi::time_point::max()) return;
-    who->waiting->timer =
-        clock_->at(who->waiting->deadline, [self = weak_from_this(), caller = std::weak_ptr(who), name] {
+    who->waiting->timer = clock_->at(
+        who->waiting->deadline, [self = weak_from_this(), caller = std::weak_ptr(who), name = std::string(key.name)] {
             const auto home = self.lock();
             const auto waiting = caller.lock();
             if (home && waiting) home->leave(waiting, name, errc::timed_out);
@@ -273,7 +276,7 @@ void engine::settle_down(const std::shared_ptr<claimant>& who, const std::string
 void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name, errc why) {
     errands todo;
     {
-        shard& s = shard_of(name);
+        shard& s = shard_of(name_key(name));
         std::scoped_lock guard{s.mutex};
         if (who->is.load() != claimant::phase::waiting) return;
         if (!who->cohort) {  // not in line yet: start() will see the mark
@@ -297,7 +300,7 @@ void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name
 // The cohort in whose line the call stands now: the one it joined, or the one that took over the line.
 const std::shared_ptr<cohort>& engine::cohort_of(const shard& s, const claimant& who) {
     if (who.cohort->is != cohort::state::ended) return who.cohort;
-    return *s.joinable.find(std::string_view(who.cohort->terms.name));
+    return *s.joinable.find(name_key(who.cohort->terms));
 }
 
 void engine::join(const std::shared_ptr<cohort>& c, const std::shared_ptr<claimant>& who, errands& todo) {
@@ -347,7 +350,7 @@ void engine::run(errands& todo) {
             std::stop_source stop{std::nostopstate};
             {
                 engine& home = *who->cohort->home;
-                std::scoped_lock guard{home.shard_of(who->cohort->terms.name).mutex};
+                std::scoped_lock guard{home.shard_of(*who->cohort).mutex};
                 if (!who->watched) return;
                 calls.swap(who->watched->calls);
                 stop = who->watched->stop;
@@ -369,7 +372,7 @@ void engine::answer(const std::shared_ptr<claimant>& who, attempt result) {
 }
 
 void engine::end(const std::shared_ptr<cohort>& c) {
-    shard& s = shard_of(c->terms.name);
+    shard& s = shard_of(*c);
     c->is = cohort::state::ended;
     c->valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
     if (c->asked && c->asked->timer != 0) clock_->cancel(c->asked->timer);
@@ -380,7 +383,7 @@ void engine::end(const std::shared_ptr<cohort>& c) {
 // Whoever is still in line goes on with a new claim.
 void engine::succeed(const std::shared_ptr<cohort>& c, errands& todo) {
     if (c->line.empty()) return;
-    shard& s = shard_of(c->terms.name);
+    shard& s = shard_of(*c);
     auto next = std::make_shared<core::cohort>(shared_from_this(), c->terms);
     next->line.swap(c->line);
     if (!c->terms.shareable) next->line.front()->cohort = next;
@@ -424,7 +427,7 @@ release_result engine::release(const std::shared_ptr<claimant>& who, std::error_
     }
     errands todo;
     const auto c = who->cohort;
-    shard& s = shard_of(c->terms.name);
+    shard& s = shard_of(*c);
     std::shared_ptr<farewell> asked;
     bool was_lost = false;
     spi::duration held_for{};
@@ -491,7 +494,7 @@ void engine::let_go(const std::shared_ptr<claimant>& who) noexcept {
         return;
     }
     const auto c = who->cohort;
-    std::scoped_lock guard{shard_of(c->terms.name).mutex};
+    std::scoped_lock guard{shard_of(*c).mutex};
     if (who->is.exchange(claimant::phase::over) == claimant::phase::holding && c->is == cohort::state::held) end(c);
 }
 
@@ -507,7 +510,7 @@ boot_clock::time_point engine::valid_until(const claimant& who) const noexcept {
 }
 
 std::stop_token engine::lost_token(claimant& who) {
-    std::scoped_lock guard{shard_of(who.cohort->terms.name).mutex};
+    std::scoped_lock guard{shard_of(*who.cohort).mutex};
     if (!who.watched) who.watched = std::make_unique<claimant::watch>();
     const bool is_lost = who.is.load() == claimant::phase::holding && who.cohort->is == cohort::state::ended;
     std::stop_source stop = who.watched->stop;
@@ -517,7 +520,7 @@ std::stop_token engine::lost_token(claimant& who) {
 
 void engine::on_lost(const std::shared_ptr<claimant>& who, unique_function<void()> call) {
     notifier_->post([] {});  // starts the thread here, where a failure can be told
-    std::unique_lock guard{shard_of(who->cohort->terms.name).mutex};
+    std::unique_lock guard{shard_of(*who->cohort).mutex};
     if (who->is.load() != claimant::phase::holding) return;
     if (who->cohort->is == cohort::state::ended) {
         guard.unlock();

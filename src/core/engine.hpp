@@ -95,13 +95,19 @@ private:
         static const claim_id& key(const claim_id& id) noexcept { return id; }
         static const claim_id& key(const std::shared_ptr<cohort>& c) noexcept { return c->id; }
     };
+    struct name_key {
+        std::string_view name;
+        std::size_t hash;
+
+        explicit name_key(std::string_view n) noexcept : name(n), hash(std::hash<std::string_view>{}(n)) {}
+        explicit name_key(const claim_terms& t) noexcept : name(t.name), hash(t.name_hash) {}
+        explicit name_key(const std::shared_ptr<cohort>& c) noexcept : name_key(c->terms) {}
+    };
     struct by_name {
         using is_transparent = void;
-        std::size_t operator()(std::string_view name) const noexcept { return std::hash<std::string_view>{}(name); }
-        std::size_t operator()(const std::shared_ptr<cohort>& c) const noexcept { return (*this)(c->terms.name); }
-        bool operator()(const auto& a, const auto& b) const noexcept { return key(a) == key(b); }
-        static std::string_view key(std::string_view name) noexcept { return name; }
-        static std::string_view key(const std::shared_ptr<cohort>& c) noexcept { return c->terms.name; }
+        std::size_t operator()(const name_key& k) const noexcept { return k.hash; }
+        std::size_t operator()(const std::shared_ptr<cohort>& c) const noexcept { return c->terms.name_hash; }
+        bool operator()(const auto& a, const auto& b) const noexcept { return name_key(a).name == name_key(b).name; }
     };
     // Every cohort that has not ended is in one of the two.
     struct shard {
@@ -111,7 +117,7 @@ private:
 
         void insert(const std::shared_ptr<cohort>& c);
         void erase(const cohort& c);
-        std::shared_ptr<cohort> find(std::string_view name, const claim_id& id) const;
+        std::shared_ptr<cohort> find(const name_key& name, const claim_id& id) const;
         std::vector<std::shared_ptr<cohort>> all() const;
     };
     // What to do once the shard's mutex is dropped, in this order.
@@ -130,7 +136,7 @@ private:
     spi::duration margin_of(spi::duration lease) const;
     claim_terms terms_of(claim& wanted) const;
     void leave(const std::shared_ptr<claimant>& who, const std::string& name, errc why);
-    void settle_down(const std::shared_ptr<claimant>& who, const std::string& name);
+    void settle_down(const std::shared_ptr<claimant>& who, const name_key& key);
     void run(errands& todo);
     void answer(const std::shared_ptr<claimant>& who, attempt result);
 
@@ -163,9 +169,8 @@ private:
                  const std::vector<spi::renewal_answer>& said);
     void apply(const std::shared_ptr<cohort>& c, lease::step step, std::error_code why, errands& todo);
 
-    shard& shard_of(std::string_view name) noexcept {
-        return shards_[std::hash<std::string_view>{}(name) % shards_.size()];
-    }
+    shard& shard_of(const name_key& k) noexcept { return shards_[k.hash % shards_.size()]; }
+    shard& shard_of(const cohort& c) noexcept { return shards_[c.terms.name_hash % shards_.size()]; }
 
     const client_options options_;
     const std::shared_ptr<const std::string> label_;

@@ -12,7 +12,7 @@ void engine::round(const std::vector<std::shared_ptr<cohort>>& due) {
     for (const auto& c : due) {
         errands todo;
         {
-            std::scoped_lock guard{shard_of(c->terms.name).mutex};
+            std::scoped_lock guard{shard_of(*c).mutex};
             if (c->is != cohort::state::held) continue;
             const lease::step step = c->lease.poll(now);
             if (step.renew) renewing.push_back(c);
@@ -38,7 +38,7 @@ void engine::renewed(const std::vector<std::shared_ptr<cohort>>& who, spi::time_
         const auto answer = i < said.size() ? said[i] : spi::renewal_answer::unknown;
         errands todo;
         {
-            std::scoped_lock guard{shard_of(c->terms.name).mutex};
+            std::scoped_lock guard{shard_of(*c).mutex};
             if (c->is != cohort::state::held) continue;
             const spi::time_point now = clock_->now();
             const spi::duration slack = c->lease.deadline() - now;
@@ -72,7 +72,7 @@ void engine::renew_early(const claimant& who) {
     const auto c = who.cohort;
     spi::time_point now;
     {
-        std::scoped_lock guard{shard_of(c->terms.name).mutex};
+        std::scoped_lock guard{shard_of(*c).mutex};
         now = clock_->now();
         if (c->is != cohort::state::held || !c->lease.ask_early(now)) return;
         watchdog_->watch(c, c->lease.due());
