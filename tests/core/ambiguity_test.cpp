@@ -284,6 +284,18 @@ TEST_F(ambiguity, a_store_dead_for_the_whole_patience_is_unreachable_and_its_lat
     EXPECT_EQ(wanted.answers(), 1);
 }
 
+TEST_F(ambiguity, a_yes_that_arrives_after_the_caller_gave_up_is_given_back) {
+    mine.net->delay(verb::claim, 0s, 5s);
+    mine.net->lose_requests(verb::release, 3);  // at 0.5, 1.5 and 3.5 s; the next would be at 6.5 s
+    call wanted(mine.locks, "job", {.wait = 500ms});
+    world.advance(4999ms);
+    EXPECT_EQ(wanted.reason(), errc::unreachable);
+    EXPECT_FALSE(world.empty());
+    world.advance(1ms);
+    EXPECT_TRUE(world.empty());
+    EXPECT_EQ(wanted.answers(), 1);
+}
+
 TEST_F(ambiguity, a_wait_that_ends_is_timed_out_behind_a_holder_and_unreachable_behind_silence) {
     const hold held = other.locks.acquire("job");
     call behind(mine.locks, "job", {.wait = 2s});

@@ -176,24 +176,20 @@ TEST_F(hand_over_inside, permits_of_a_shared_name_are_each_their_own) {
 }
 
 TEST_F(hand_over_inside, only_while_at_least_half_of_the_lease_remains) {
-    mine.net->lose_requests(verb::renew, fault_plan::for_ever);
-    hold enough = mine.locks.acquire("enough");
-    call lucky(mine.locks, "enough");
-    hold little = mine.locks.acquire("little", {.lease = 20s});
-    call unlucky(mine.locks, "little", {.lease = 20s});
-    world.advance(9s);
-    world.clock().jump(798ms);  // 10 s less the margin: half of 20 s is left, to the tick
-
-    EXPECT_EQ(little.remaining(), 10s);
-    world.clock().jump(1ns);
-    little.release();
-    enough.release();
-    world.settle();
-    ASSERT_TRUE(unlucky.granted());
-    EXPECT_GT(unlucky.hold().token().counter(), little.token().counter());
-    EXPECT_EQ(unlucky.hold().remaining(), 20s - 202ms);
-    ASSERT_TRUE(lucky.granted());
-    EXPECT_EQ(lucky.hold().token().counter(), enough.token().counter());
+    for (const auto more : {0ns, 1ns}) {
+        hold first = mine.locks.acquire("job");
+        call second(mine.locks, "job");
+        world.settle();
+        world.clock().jump(15s - 302ms + more);  // a pause: no renewal has run
+        EXPECT_EQ(first.remaining(), 15s - more);
+        first.release();
+        ASSERT_FALSE(second.answered());
+        world.sim().notifier().run();
+        ASSERT_TRUE(second.granted());
+        const bool passed_on = second.hold().token().counter() == first.token().counter();
+        EXPECT_EQ(passed_on, more == 0ns);
+        EXPECT_EQ(second.hold().remaining(), passed_on ? 15s : 30s - 302ms);
+    }
 }
 
 TEST_F(hand_over_inside, a_grant_at_risk_is_not_passed_on) {
