@@ -28,6 +28,13 @@ public:
         return ran;
     }
 
+    // Forgets what is queued.
+    void drop() {
+        std::deque<spi::task> dropped;  // destroyed without the lock: it may own anything
+        std::scoped_lock guard{mutex_};
+        dropped.swap(queue_);
+    }
+
     std::size_t pending() const {
         std::scoped_lock guard{mutex_};
         return queue_.size();

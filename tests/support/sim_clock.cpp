@@ -54,6 +54,13 @@ void sim_clock::advance_to(time_point target) {
     }
 }
 
+void sim_clock::drop() {
+    std::map<key, spi::task> dropped;  // destroyed without the lock: they may own anything
+    std::scoped_lock guard{mutex_};
+    dropped.swap(timers_);
+    due_.clear();
+}
+
 void sim_clock::advance(duration by) {
     advance_to(now() + by);
 }

@@ -37,6 +37,7 @@ public:
     void advance_to(time_point target);  // a target in the past only runs what is due
     void jump(duration by);
     void run_due();
+    void drop();  // forgets all timers
 
     std::size_t pending() const;
     std::optional<time_point> next() const;  // when the earliest timer is due

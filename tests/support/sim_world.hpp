@@ -16,6 +16,15 @@ namespace mortise::testing {
 //     sim.advance(10s);
 class sim_world {
 public:
+    sim_world() = default;
+    sim_world(const sim_world&) = delete;
+    sim_world& operator=(const sim_world&) = delete;
+    // What never came to run may own a client that owns this clock and notifier.
+    ~sim_world() {
+        notifier_->drop();
+        clock_->drop();
+    }
+
     sim_clock& clock() noexcept { return *clock_; }
     manual_notifier& notifier() noexcept { return *notifier_; }
     spi::world world() const { return {.clock = clock_, .notifier = notifier_}; }
