@@ -18,7 +18,7 @@ namespace mortise::inline v0 {
 struct refusal {
     std::error_code reason;                   // an errc
     std::optional<mortise::holder> holder{};  // who holds it, where the store knows
-    std::optional<std::size_t> place{};       // our place in the queue when we gave up; 1 is next
+    std::optional<std::size_t> place{};       // in the queue when we gave up, or that we would have had; 1 is next
     std::string detail{};                     // one line for people: what, where, what to do
 
     // The whole story in one line.

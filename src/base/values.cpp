@@ -69,7 +69,8 @@ std::string holder::describe() const {
 std::string refusal::describe() const {
     std::string text = detail.empty() ? reason.message() : detail;
     if (holder) text += "; held by " + holder->describe();
-    if (place) text += "; place " + std::to_string(*place) + " in the queue";
+    if (place && reason != errc::busy) text += "; place " + std::to_string(*place) + " in the queue";
+    if (place && reason == errc::busy && *place > 1) text += "; " + std::to_string(*place - 1) + " waiting";
     return text;
 }
 

@@ -94,7 +94,7 @@ bool engine::forked() const noexcept {
 
 refusal engine::refuse(std::error_code why, std::string_view name, const std::string& what) const {
     return {.reason = why,
-            .detail = "lock " + base::quoted(name) + " on " + shown_as_ + ": " + (what.empty() ? why.message() : what)};
+            .detail = "lock " + base::quoted(name) + " (" + shown_as_ + "): " + (what.empty() ? why.message() : what)};
 }
 
 void engine::check(const claim& wanted) const {

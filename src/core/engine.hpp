@@ -62,7 +62,7 @@ public:
     // Throws invalid_name, invalid_option, unsupported or no_token: what a claim like this would be refused for anyway.
     void check(const claim& wanted) const;
 
-    // "lock 'ticket' on memory: ..." in front of what there is to say; the reason's own text if that is nothing.
+    // "lock 'ticket' (memory:): ..." in front of what there is to say; the reason's own text if that is nothing.
     refusal refuse(std::error_code why, std::string_view name, const std::string& what = {}) const;
 
     // Runs `what` where user callbacks run.
