@@ -69,6 +69,8 @@ TEST(memory_addresses, a_table_goes_with_its_last_client) {
 // One table on simulated time, and clients of it without threads.
 class memory_store_test : public ::testing::Test {
 protected:
+    void TearDown() override { sim_.settle(); }  // an answer on its way owns a hold, and through it all the rest
+
     std::unique_ptr<client> join() { return std::make_unique<client>(spi::make_client(open(table_), sim_.world())); }
 
     // A claim under way, and when it was answered.
