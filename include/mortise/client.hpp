@@ -63,7 +63,9 @@ struct client_options {
 // Threads: at most two, started when first needed: one renews and keeps time, one runs user callbacks.
 //
 // The destructor answers waiting calls with errc::closed, releases what is still held (kept_by::lease excepted) and
-// waits at most `close_wait` for that. Holds, mutexes and guards may outlive it: they answer `closed`.
+// waits at most `close_wait` for that and for callbacks under way; callbacks that take longer end after it. Holds,
+// mutexes and guards may outlive it: they answer `closed`. A client that was moved from may only be destroyed or
+// assigned to.
 //
 // After fork, every call in the child answers errc::forked and touches no lock of the parent's; what the child
 // inherited is leaked, not closed. A child that wants locks makes a client of its own.
@@ -83,9 +85,10 @@ public:
     [[nodiscard]] hold acquire(std::string_view name, const claim_options& options = {});
     [[nodiscard]] hold acquire(std::string_view name, const claim_options& options, std::error_code& ec);
 
-    // The primitive under everything above: never blocks, calls `done` exactly once with the answer, on the
-    // notifier thread (after fork, which leaves no such thread, before returning). options.wait unset: waits for
-    // ever. Throws only for invalid arguments, before `done` is taken.
+    // The primitive under everything above: never blocks, and calls `done` exactly once with the answer, on the notifier
+    // thread; on the thread at hand where there is none (after fork, or when the machine has no thread to give). What it
+    // throws is swallowed. options.wait unset: waits for ever. Throws only for invalid arguments (an empty `done` is
+    // one), before `done` is taken.
     using completion = unique_function<void(attempt)>;
     void start(claim wanted, completion done);
 

@@ -3,6 +3,7 @@
 
 #include <mortise/config.hpp>
 
+#include <stdexcept>
 #include <string>
 #include <system_error>
 
@@ -26,7 +27,7 @@ namespace mortise::inline v0 {
 // | invalid_option | a duration, weight, capacity or label out of range          | invalid_argument                |
 // | bad_url        | the store's address cannot be read                          | invalid_argument                |
 // | unknown_store  | no store with that scheme in this build                     | invalid_argument                |
-// | exhausted      | a limit of the machine (memory, descriptors, threads)       | resource_unavailable_try_again  |
+// | exhausted      | a limit of the machine (descriptors, threads)               | resource_unavailable_try_again  |
 //
 // The third column holds with ==: `if (e.code() == std::errc::timed_out)`.
 enum class errc {
@@ -59,9 +60,14 @@ inline std::error_code make_error_code(errc code) noexcept {
 // code() is one of the above.
 class MORTISE_API error : public std::system_error {
 public:
-    error(errc code, const std::string& detail) : std::system_error(make_error_code(code), detail) {}
-    error(std::error_code code, const std::string& detail) : std::system_error(code, detail) {}
+    error(errc code, const std::string& detail) : error(make_error_code(code), detail) {}
+    error(std::error_code code, const std::string& detail) : std::system_error(code), story_(detail) {}
     ~error() override;
+
+    const char* what() const noexcept override { return story_.what(); }
+
+private:
+    std::runtime_error story_;  // a string whose copies never throw
 };
 
 }  // namespace mortise::inline v0

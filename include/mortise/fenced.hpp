@@ -49,10 +49,10 @@ class register_of {
 public:
     explicit register_of(T initial = {}) : value_(std::move(initial)) {}
 
-    // Raises the seal to `mine`. False: a newer holder has been here.
+    // Raises the seal to `mine`. False: a newer holder has been here, or `mine` is no token at all.
     [[nodiscard]] bool seal(token mine) {
         std::scoped_lock guard{mutex_};
-        if (mine < sealed_) return false;
+        if (mine == token{} || mine < sealed_) return false;
         sealed_ = mine;
         return true;
     }
@@ -60,14 +60,14 @@ public:
     // The value, if the seal is `mine`: so nobody older can write after this read.
     [[nodiscard]] std::optional<T> read(token mine) const {
         std::scoped_lock guard{mutex_};
-        if (mine != sealed_) return std::nullopt;
+        if (mine == token{} || mine != sealed_) return std::nullopt;
         return value_;
     }
 
     // False: refused; the seal is not `mine`.
     [[nodiscard]] bool write(token mine, T value) {
         std::scoped_lock guard{mutex_};
-        if (mine != sealed_) return false;
+        if (mine == token{} || mine != sealed_) return false;
         value_ = std::move(value);
         return true;
     }

@@ -63,7 +63,8 @@ public:
     std::stop_token lost() const;
 
     // Calls `fn` once when the hold is lost (at once if it is already). Runs on the client's notifier thread, so it
-    // may take its time without delaying any renewal. Not called after release().
+    // may take its time without delaying any renewal; what it throws is swallowed. Not begun after release(). Throws
+    // errc::exhausted if that thread cannot be started. An empty `fn` is ignored.
     void on_lost(unique_function<void()> fn);
 
     // The fencing token, to be sent with every write that the lock is meant to protect. Throws errc::no_token where
@@ -73,11 +74,13 @@ public:
 
     const std::string& name() const noexcept;
 
-    // The secret by which another process may release a detached claim (client::release).
+    // The secret by which anybody may release a detached claim (client::release). Empty for a claim that is not: its id
+    // may pass to the next holder of this process.
     claim_id id() const noexcept;
 
     // Gives the lock back. Waits for the store's answer, bounded by client_options::release_wait. Repeating it
-    // gives the first answer again. `ec` tells why the answer is `unknown` (errc::unreachable, forked, closed).
+    // gives the first answer again (while the first is still under way: `unknown`, errc::busy). `ec` tells why the
+    // answer is `unknown`: errc::unreachable, forked, closed.
     release_result release() noexcept;
     release_result release(std::error_code& ec) noexcept;
 

@@ -22,7 +22,8 @@ namespace mortise::inline v0 {
 // | renewed  | the store extended the lease                                |                 | slack that was left|
 // | at_risk  | a renewal was not confirmed; retried until the deadline     | why             | time left          |
 // | lost     | the hold ended below its owner; logged even if std-guarded  | why             |                    |
-// | released | given back; `reason` is set when it was no longer ours      | lost, or unknown| time held          |
+// | released | given back; `reason` is set when it was no longer ours      | lost, not_owner,| time held          |
+// |          |                                                             | unreachable     |                    |
 // | retried  | a request to the store was repeated with the same id        | why             |                    |
 enum class event_kind { claimed, waited, granted, refused, renewed, at_risk, lost, released, retried };
 

@@ -8,7 +8,8 @@
 namespace mortise::inline v0 {
 
 // recursive_mutex counts per thread, as std's does. A coroutine or a request that hops between threads makes one of
-// these and passes it instead: its identity is the object, wherever it runs. It must outlive what it locked.
+// these and passes it instead: its identity is the object, wherever it runs. It must outlive what it locked, and it is
+// one line of execution: not to be used by two threads at once.
 class MORTISE_API owner {
 public:
     owner() noexcept;

@@ -6,6 +6,10 @@ namespace mortise::inline v0::base {
 
 using verdict_of = spi::claim_answer::verdict;
 
+namespace {
+constexpr std::size_t few = 16;  // holders that are searched one by one
+}
+
 mortise::holder kept_claim::describe(spi::time_point now) const {
     mortise::holder who;
     if (from) {
@@ -21,8 +25,10 @@ mortise::holder kept_claim::describe(spi::time_point now) const {
 auto lock_state::claim(kept_claim wanted, std::uint32_t capacity, bool queue_up, instant at, effects& out) -> verdict {
     settle(at, out);
 
-    if (const kept_claim* mine = holding(wanted.id))  // a repeat: the same answer
-        return {.is = verdict_of::granted, .grant = {mine->counter, mine->lease, mine->counted_from()}};
+    if (const std::size_t at_index = index_of(wanted.id); at_index < holders_.size()) {  // a repeat: the same answer
+        const kept_claim& mine = holders_[at_index];
+        return {.is = verdict_of::granted, .grant = {mine.counter, mine.lease, mine.counted_from()}};
+    }
     if (remembered(wanted.id, at.now) != nullptr) return {.is = verdict_of::refused, .reason = errc::cancelled};
     if (!idle() && capacity != capacity_) return {.is = verdict_of::refused, .reason = errc::kind_mismatch};
     capacity_ = capacity;
@@ -47,20 +53,23 @@ auto lock_state::claim(kept_claim wanted, std::uint32_t capacity, bool queue_up,
 
 spi::renewal_answer lock_state::renew(const claim_id& id, spi::duration lease, instant at, effects& out) {
     settle(at, out);
-    kept_claim* mine = holding(id);
-    if (mine == nullptr) return spi::renewal_answer::lost;
-    if (mine->lease && at.now + lease >= mine->ends) {  // a late duplicate never shortens
-        mine->lease = lease;
-        mine->ends = at.now + lease;
-        find_next_end();
+    const std::size_t index = index_of(id);
+    if (index == holders_.size()) return spi::renewal_answer::lost;
+    kept_claim& mine = holders_[index];
+    if (mine.lease && at.now + lease >= mine.ends) {  // a late duplicate never shortens
+        mine.lease = lease;
+        mine.ends = at.now + lease;
+        if (holders_.size() <= few) find_next_end();  // of many, settle() finds it when the old one has passed
     }
     return spi::renewal_answer::renewed;
 }
 
-spi::release_answer lock_state::release(const claim_id& id, instant at, effects& out) {
+spi::release_answer lock_state::release(const claim_id& id, std::uint64_t by, instant at, effects& out) {
     settle(at, out);
-    if (const kept_claim* mine = holding(id)) {
-        remove_holder(static_cast<std::size_t>(mine - holders_.data()));
+    if (const std::size_t index = index_of(id); index < holders_.size()) {
+        const kept_claim& mine = holders_[index];
+        if (mine.session != by) out.lost.push_back({mine.session, id, {mine.counter, mine.lease, mine.since}});
+        remove_holder(index);
         remember(id, spi::release_answer::released, at.now);
         grant_next(at, out);
         return spi::release_answer::released;
@@ -114,6 +123,7 @@ void lock_state::settle(instant at, effects& out) {
         remember(holders_[i].id, std::nullopt, at.now);
         remove_holder(i);
     }
+    find_next_end();
     grant_next(at, out);
 }
 
@@ -121,10 +131,14 @@ bool lock_state::forgettable(spi::time_point now) const noexcept {
     return idle() && std::all_of(ended_.begin(), ended_.end(), [&](const ended& e) { return e.until <= now; });
 }
 
-kept_claim* lock_state::holding(const claim_id& id) noexcept {
-    for (kept_claim& held : holders_)
-        if (held.id == id) return &held;
-    return nullptr;
+std::size_t lock_state::index_of(const claim_id& id) const noexcept {
+    if (indices_) {
+        const auto it = indices_->find(id);
+        return it == indices_->end() ? holders_.size() : it->second;
+    }
+    std::size_t index = 0;
+    while (index < holders_.size() && holders_[index].id != id) ++index;
+    return index;
 }
 
 spi::grant lock_state::install(kept_claim wanted, instant at) {
@@ -136,14 +150,25 @@ spi::grant lock_state::install(kept_claim wanted, instant at) {
     next_end_ = std::min(next_end_, wanted.ends);
     const spi::grant given{wanted.counter, wanted.lease, at.now};
     holders_.push_back(std::move(wanted));
+    if (indices_) {
+        indices_->emplace(holders_.back().id, holders_.size() - 1);
+    } else if (holders_.size() > few) {
+        indices_ = std::make_unique<std::unordered_map<claim_id, std::size_t>>();
+        for (std::size_t i = 0; i < holders_.size(); ++i) indices_->emplace(holders_[i].id, i);
+    }
     return given;
 }
 
 void lock_state::remove_holder(std::size_t index) {
-    const spi::time_point ended_at = holders_[index].ends;
     used_ -= holders_[index].weight;
-    holders_.erase(holders_.begin() + static_cast<std::ptrdiff_t>(index));
-    if (ended_at == next_end_) find_next_end();
+    if (indices_) {
+        indices_->erase(holders_[index].id);
+        if (index + 1 < holders_.size()) (*indices_)[holders_.back().id] = index;
+    }
+    if (index + 1 < holders_.size()) holders_[index] = std::move(holders_.back());
+    holders_.pop_back();
+    if (holders_.empty()) indices_.reset();
+    if (holders_.size() <= few) find_next_end();
 }
 
 void lock_state::find_next_end() noexcept {

@@ -84,7 +84,8 @@ public:
     verdict claim(kept_claim wanted, std::uint32_t capacity, bool queue, instant at, effects& out);
 
     spi::renewal_answer renew(const claim_id&, spi::duration lease, instant at, effects& out);
-    spi::release_answer release(const claim_id&, instant at, effects& out);
+    // By whichever session; if it is not the holder's own, the holder is told that it lost.
+    spi::release_answer release(const claim_id&, std::uint64_t by, instant at, effects& out);
     bool break_hold(std::uint64_t counter, instant at, effects& out);
 
     // A session goes: its waiting claims leave the queue and its holds end, detached ones excepted. Nobody will ask about
@@ -133,7 +134,7 @@ private:
         std::optional<spi::release_answer> answer;  // unset: expired, and not yet asked about
     };
 
-    kept_claim* holding(const claim_id&) noexcept;
+    std::size_t index_of(const claim_id&) const noexcept;  // holders_.size(): not there
     spi::grant install(kept_claim wanted, instant at);
     void remove_holder(std::size_t index);
     void find_next_end() noexcept;
@@ -142,12 +143,13 @@ private:
     ended* remembered(const claim_id&, spi::time_point now) noexcept;
     spi::release_answer stranger_answer() const noexcept;
 
-    std::vector<kept_claim> holders_;
+    std::vector<kept_claim> holders_;                                     // in no particular order
+    std::unique_ptr<std::unordered_map<claim_id, std::size_t>> indices_;  // into it, once they are many
     std::unique_ptr<queue> queue_;
     std::vector<ended> ended_;  // a ring once full
     std::uint64_t last_;
     std::uint64_t used_ = 0;
-    spi::time_point next_end_ = spi::time_point::max();
+    spi::time_point next_end_ = spi::time_point::max();  // of many holders, not later than
     std::uint32_t capacity_ = 0;
     std::uint32_t oldest_ended_ = 0;
 };

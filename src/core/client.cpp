@@ -75,10 +75,21 @@ hold client::acquire(std::string_view name, const claim_options& options, std::e
 }
 
 void client::start(claim wanted, completion done) {
+    if (!done) throw error(errc::invalid_option, "start: the completion is empty; give one that can be called");
     if (engine_->forked()) return engine_->start(std::move(wanted), std::move(done));  // there is no notifier here
-    engine_->notify([] {});  // starts the thread here, where a failure can be told
     engine_->start(std::move(wanted), [engine = engine_.get(), done = std::move(done)](attempt result) mutable {
-        engine->notify([done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
+        struct job {
+            completion done;
+            attempt result;
+            void run() noexcept {
+                try {
+                    done(std::move(result));
+                } catch (...) {
+                }
+            }
+        };
+        const auto call = std::make_shared<job>(job{std::move(done), std::move(result)});
+        if (!engine->notify([call] { call->run(); })) call->run();  // no thread to be had: here, rather than never
     });
 }
 

@@ -123,7 +123,8 @@ public:
     std::atomic<phase> is{phase::waiting};
     std::uint16_t turn = 0;
     release_result result = release_result::unknown;
-    bool closed = false;  // ended by the client's destructor
+    bool closed = false;     // ended by the client's destructor
+    bool releasing = false;  // the store has not answered yet
 
     static hold handle(std::shared_ptr<claimant> granted) { return hold{std::move(granted)}; }
     static const std::shared_ptr<claimant>& of(const hold& h) noexcept { return h.granted_; }

@@ -188,7 +188,7 @@ void engine::start(claim wanted, unique_function<void(attempt)> done) {
         if (!awake_.load(std::memory_order_relaxed)) clock_->at(clock_->now(), [] {});  // starts the io thread
         awake_.store(true, std::memory_order_relaxed);
     } catch (const error& e) {
-        return done(refuse(e.code(), wanted.name, e.what()));
+        return done(refusal{.reason = e.code(), .detail = e.what()});
     }
 
     auto who = std::make_shared<claimant>();
@@ -284,7 +284,9 @@ void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name
             return;
         }
         const std::shared_ptr<core::cohort> c = cohort_of(s, *who);
-        const auto ahead = static_cast<std::size_t>(std::distance(c->line.begin(), who->waiting->place));
+        std::optional<std::size_t> ahead = 0;  // not counted in a crowd that leaves all at once
+        for (auto at = c->line.begin(); ahead && at != who->waiting->place; ++at)
+            ahead = *ahead < 1000 ? std::optional{*ahead + 1} : std::nullopt;
         const bool unheard = why == errc::timed_out && c->asked && !c->asked->standing;
         todo.refused.emplace_back(who, in_the_way(*c, unheard ? errc::unreachable : why, ahead));
         who->is = claimant::phase::over;
@@ -315,10 +317,10 @@ void engine::join(const std::shared_ptr<cohort>& c, const std::shared_ptr<claima
 }
 
 // Who is in the way, as far as it is known here: this process, or whoever the store named.
-refusal engine::in_the_way(const cohort& c, errc why, std::size_t ahead) const {
+refusal engine::in_the_way(const cohort& c, errc why, std::optional<std::size_t> ahead) const {
     refusal no = refuse(why, c.terms.name);
     if (c.is == cohort::state::held) {
-        no.place = ahead + 1;
+        if (ahead) no.place = *ahead + 1;
         if (const auto holder = c.holder.lock())
             no.holder = mortise::holder{.host = host_,
                                         .pid = base::process_id(),
@@ -327,7 +329,7 @@ refusal engine::in_the_way(const cohort& c, errc why, std::size_t ahead) const {
                                         .token = token::of(c.counter, c.turn)};
     } else if (c.asked && c.asked->standing) {
         no.holder = c.asked->standing->holder;
-        no.place = c.asked->standing->place.value_or(1) + ahead;
+        if (ahead) no.place = c.asked->standing->place.value_or(1) + *ahead;
     }
     return no;
 }
@@ -344,22 +346,30 @@ void engine::run(errands& todo) {
         emit(event_kind::refused, who->cohort->terms.name, {}, why.reason, clock_->now() - who->since);
         answer(who, std::move(why));
     }
-    if (todo.lost) {
-        notify([who = todo.lost] {
-            std::vector<unique_function<void()>> calls;
-            std::stop_source stop{std::nostopstate};
-            {
-                engine& home = *who->cohort->home;
-                std::scoped_lock guard{home.shard_of(*who->cohort).mutex};
-                if (!who->watched) return;
-                calls.swap(who->watched->calls);
-                stop = who->watched->stop;
-            }
-            stop.request_stop();
-            for (auto& call : calls) guarded(call);
-        });
-    }
+    if (todo.lost) notify([who = todo.lost] { who->cohort->home->tell_lost(*who); });
     if (todo.ask) ask(todo.ask);
+}
+
+// On the notifier. One call at a time: a release in between means that the rest is not begun.
+void engine::tell_lost(claimant& who) {
+    std::mutex& mutex = shard_of(*who.cohort).mutex;
+    std::stop_source stop{std::nostopstate};
+    {
+        std::scoped_lock guard{mutex};
+        if (!who.watched) return;
+        stop = who.watched->stop;
+    }
+    stop.request_stop();
+    while (true) {
+        unique_function<void()> call;
+        {
+            std::scoped_lock guard{mutex};
+            if (!who.watched || who.watched->calls.empty()) return;
+            call = std::move(who.watched->calls.front());
+            who.watched->calls.erase(who.watched->calls.begin());
+        }
+        guarded(call);
+    }
 }
 
 // The phase has changed under the mutex, so nobody else touches what the call waited with.
@@ -429,17 +439,20 @@ release_result engine::release(const std::shared_ptr<claimant>& who, std::error_
     const auto c = who->cohort;
     shard& s = shard_of(*c);
     std::shared_ptr<farewell> asked;
+    std::unique_ptr<claimant::watch> watched;  // the user's: destroyed after the lock
     bool was_lost = false;
     spi::duration held_for{};
     {
         std::scoped_lock guard{s.mutex};
+        if (closed_.load() && who->is.exchange(claimant::phase::over) == claimant::phase::holding) who->closed = true;
         if (who->is.load() != claimant::phase::holding) {
-            if (who->closed) ec = errc::closed;
+            ec = who->closed ? errc::closed : who->releasing ? errc::busy : errc{};
             return who->result;
         }
         const spi::time_point now = clock_->now();
         who->is = claimant::phase::over;
-        who->watched.reset();
+        who->releasing = true;
+        watched = std::move(who->watched);
         held_for = now - who->since;
         c->holder.reset();
         was_lost = c->is == cohort::state::ended || now >= c->lease.deadline();
@@ -447,6 +460,7 @@ release_result engine::release(const std::shared_ptr<claimant>& who, std::error_
             ++c->turn;
             pass_on(c, now, todo);
             who->result = release_result::released;
+            who->releasing = false;
         } else {
             asked = todo.goodbye = goodbye(*c);
             if (c->is == cohort::state::held) {
@@ -462,6 +476,7 @@ release_result engine::release(const std::shared_ptr<claimant>& who, std::error_
         if (result == release_result::unknown) ec = errc::unreachable;
         std::scoped_lock guard{s.mutex};
         who->result = result;
+        who->releasing = false;
     }
     emit(event_kind::released, c->terms.name, token::of(c->counter, who->turn),
          was_lost ? make_error_code(errc::lost) : ec, held_for);
@@ -480,6 +495,15 @@ release_result engine::release(std::string_view name, const claim_id& id, std::e
         ec = e.code();
         return release_result::unknown;
     }
+    // Ours, and alive: its owner is to know.
+    std::shared_ptr<claimant> owner;
+    {
+        const name_key key{name};
+        shard& s = shard_of(key);
+        std::scoped_lock guard{s.mutex};
+        if (const auto c = s.find(key, id)) owner = c->holder.lock();
+    }
+    if (owner) return release(owner, ec);
     const auto asked = std::make_shared<farewell>(shared_from_this(), std::string(name), id, clock_->now());
     asked->send();
     const release_result result = read(asked->wait(options_.release_wait), false);
@@ -510,15 +534,18 @@ boot_clock::time_point engine::valid_until(const claimant& who) const noexcept {
 }
 
 std::stop_token engine::lost_token(claimant& who) {
-    std::scoped_lock guard{shard_of(*who.cohort).mutex};
-    if (!who.watched) who.watched = std::make_unique<claimant::watch>();
+    std::unique_lock guard{shard_of(*who.cohort).mutex};
+    const bool first = !who.watched;
+    if (first) who.watched = std::make_unique<claimant::watch>();
     const bool is_lost = who.is.load() == claimant::phase::holding && who.cohort->is == cohort::state::ended;
     std::stop_source stop = who.watched->stop;
-    if (is_lost) stop.request_stop();
+    guard.unlock();
+    if (is_lost && first) stop.request_stop();  // nobody listens yet; later ones are told by the notifier
     return stop.get_token();
 }
 
 void engine::on_lost(const std::shared_ptr<claimant>& who, unique_function<void()> call) {
+    if (!call) return;
     notifier_->post([] {});  // starts the thread here, where a failure can be told
     std::unique_lock guard{shard_of(*who->cohort).mutex};
     if (who->is.load() != claimant::phase::holding) return;
@@ -531,10 +558,12 @@ void engine::on_lost(const std::shared_ptr<claimant>& who, unique_function<void(
     who->watched->calls.push_back(std::move(call));
 }
 
-void engine::notify(spi::task what) noexcept {
+bool engine::notify(spi::task what) noexcept {
     try {
         notifier_->post(std::move(what));
-    } catch (...) {  // no thread to be had: valid() still tells the truth
+        return true;
+    } catch (...) {  // valid() still tells the truth
+        return false;
     }
 }
 
@@ -547,10 +576,11 @@ void engine::emit(event_kind kind, const std::string& name, token t, std::error_
         return;
     }
     event e{kind, name, t, reason, took, clock_->now(), dropped_events_.exchange(0)};
-    notify([self = shared_from_this(), e = std::move(e)] {
+    const bool posted = notify([self = shared_from_this(), e = std::move(e)] {
         self->unseen_events_.fetch_sub(1);
         guarded([&] { self->options_.observer->on_event(e); });
     });
+    if (!posted) unseen_events_.fetch_sub(1);
 }
 
 void engine::said_goodbye(int more) noexcept {
@@ -561,6 +591,11 @@ void engine::said_goodbye(int more) noexcept {
 
 void engine::close() noexcept {
     if (closed_.exchange(true)) return;
+    // One deadline for everything. What is not sent by then ends with the store's session, or with its lease.
+    const auto until = std::chrono::steady_clock::now() + options_.close_wait;
+    const auto left = [&] {
+        return std::max<spi::duration>(until - std::chrono::steady_clock::now(), spi::duration::zero());
+    };
     std::vector<std::shared_ptr<farewell>> leaving;
     for (shard& s : shards_) {
         errands todo;
@@ -579,17 +614,18 @@ void engine::close() noexcept {
         }
         run(todo);
     }
-    for (const auto& one : leaving) one->send();
+    for (const auto& one : leaving)
+        if (left() > spi::duration::zero()) one->send();
     leaving.clear();
     {
         std::unique_lock guard{quiet_mutex_};
-        quiet_.wait_for(guard, options_.close_wait, [&] { return goodbyes_ == 0; });
+        quiet_.wait_for(guard, left(), [&] { return goodbyes_ == 0; });
     }
     shut_.store(true);
     watchdog_->stop();
     if (own_clock_ != nullptr) own_clock_->stop();
     store_->close();
-    if (own_notifier_ != nullptr) own_notifier_->stop(options_.close_wait);
+    if (own_notifier_ != nullptr) own_notifier_->stop(left());
 }
 
 }  // namespace mortise::inline v0::core

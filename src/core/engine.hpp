@@ -66,7 +66,7 @@ public:
     refusal refuse(std::error_code why, std::string_view name, const std::string& what = {}) const;
 
     // Runs `what` where user callbacks run.
-    void notify(spi::task what) noexcept;
+    bool notify(spi::task what) noexcept;  // false: there is no thread to be had
     void emit(event_kind kind, const std::string& name, token t = {}, std::error_code reason = {},
               spi::duration took = {}) noexcept;
 
@@ -139,6 +139,7 @@ private:
     void settle_down(const std::shared_ptr<claimant>& who, const name_key& key);
     void run(errands& todo);
     void answer(const std::shared_ptr<claimant>& who, attempt result);
+    void tell_lost(claimant& who);
 
     // Asking the store.
     void ask(const std::shared_ptr<cohort>& c);
@@ -160,7 +161,7 @@ private:
     void arm(const std::shared_ptr<cohort>& c, spi::time_point when);
     std::shared_ptr<farewell> goodbye(const cohort& c);
     static const std::shared_ptr<cohort>& cohort_of(const shard& s, const claimant& who);
-    refusal in_the_way(const cohort& c, errc why, std::size_t local_place) const;
+    refusal in_the_way(const cohort& c, errc why, std::optional<std::size_t> ahead) const;
 
     // Keeping alive.
     void round(const std::vector<std::shared_ptr<cohort>>& due);

@@ -79,7 +79,7 @@ const std::string& hold::name() const noexcept {
 }
 
 claim_id hold::id() const noexcept {
-    return granted_ ? granted_->cohort->id : claim_id{};
+    return granted_ && granted_->cohort->terms.detached ? granted_->cohort->id : claim_id{};
 }
 
 release_result hold::release() noexcept {

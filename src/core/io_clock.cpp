@@ -1,5 +1,7 @@
 #include "core/io_clock.hpp"
 
+#include "base/quiet_thread.hpp"
+
 #include <mortise/error.hpp>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <vector>
 
 #include <errno.h>
-#include <pthread.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -58,14 +59,7 @@ void io_clock::start() {
     if (timer_fd_ < 0)
         throw error(errc::exhausted, std::string("cannot make a timer: ") + std::strerror(errno) +
                                          "; raise the limit of open files (ulimit -n)");
-    try {
-        thread_ = std::thread([this] {
-            ::pthread_setname_np(::pthread_self(), "mortise-io");
-            run();
-        });
-    } catch (const std::system_error& e) {
-        throw error(errc::exhausted, std::string("cannot start a thread: ") + e.what());
-    }
+    thread_ = base::quiet_thread("mortise-io", [this] { run(); });
 }
 
 // The timerfd is also how the thread is woken: any earlier alarm, or one in the past to stop.

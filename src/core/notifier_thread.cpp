@@ -1,12 +1,12 @@
 #include "core/notifier_thread.hpp"
 
+#include "base/quiet_thread.hpp"
+
 #include <mortise/error.hpp>
 
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-
-#include <pthread.h>
 
 namespace mortise::inline v0::core {
 
@@ -16,13 +16,12 @@ struct notifier_thread::mailbox {
     std::condition_variable finished;
     std::deque<spi::task> tasks;
     bool stopping = false;
-    bool abandoned = false;
     bool done = false;
 
     void run() {
         std::unique_lock guard{mutex};
         std::deque<spi::task> batch;
-        while (!abandoned) {
+        while (true) {
             arrived.wait(guard, [&] { return stopping || !tasks.empty(); });
             if (tasks.empty()) break;
             batch.swap(tasks);
@@ -30,18 +29,12 @@ struct notifier_thread::mailbox {
             for (spi::task& one : batch) {
                 one();
                 one = nullptr;  // what it owned goes before the next begins
-                if (gone()) break;
             }
             batch.clear();
             guard.lock();
         }
         done = true;
         finished.notify_all();
-    }
-
-    bool gone() {
-        std::scoped_lock guard{mutex};
-        return abandoned;
     }
 };
 
@@ -53,17 +46,8 @@ notifier_thread::~notifier_thread() {
 
 void notifier_thread::post(spi::task what) {
     std::scoped_lock guard{mailbox_->mutex};
-    if (mailbox_->stopping) return;
-    if (!thread_.joinable()) {
-        try {
-            thread_ = std::thread([box = mailbox_] {
-                ::pthread_setname_np(::pthread_self(), "mortise-notify");
-                box->run();
-            });
-        } catch (const std::system_error& e) {
-            throw error(errc::exhausted, std::string("cannot start a thread: ") + e.what());
-        }
-    }
+    if (mailbox_->stopping) throw error(errc::closed, "the client was closed");
+    if (!thread_.joinable()) thread_ = base::quiet_thread("mortise-notify", [box = mailbox_] { box->run(); });
     mailbox_->tasks.push_back(std::move(what));
     if (mailbox_->tasks.size() == 1) mailbox_->arrived.notify_one();
 }
@@ -79,8 +63,7 @@ void notifier_thread::stop(std::chrono::nanoseconds patience) noexcept {
         thread_.join();
         return;
     }
-    mailbox_->abandoned = true;
-    thread_.detach();
+    thread_.detach();  // it runs what is left, for each completion is promised one call, and ends by itself
 }
 
 }  // namespace mortise::inline v0::core

@@ -42,9 +42,9 @@ protected:
             t.capacity, t.queue, now, told);
     }
     lock_state::verdict claim(std::uint64_t n) { return claim(n, terms{}); }
-    release_answer release(std::uint64_t n) {
+    release_answer release(std::uint64_t n, std::uint64_t by = 1) {
         told = {};
-        return state.release(id(n), now, told);
+        return state.release(id(n), by, now, told);
     }
     renewal_answer renew(std::uint64_t n, spi::duration lease = 30s) {
         told = {};
@@ -288,7 +288,7 @@ TEST_F(lock_state_test, a_session_that_goes_takes_its_claims_along_but_for_detac
     claim(5, of(2, false));  // waits
     told = {};
     state.drop_session(1, now, told);
-    EXPECT_THAT(holders(), ElementsAre(2, 3, 5));
+    EXPECT_THAT(holders(), ::testing::UnorderedElementsAre(2, 3, 5));
     EXPECT_THAT(just_granted(), ElementsAre(5));
     EXPECT_EQ(state.waiting(), 0u);
     EXPECT_EQ(release(2), release_answer::released) << "by its id, from anywhere";
@@ -339,6 +339,29 @@ TEST_F(lock_state_test, remembers_ended_ids_for_a_while_and_not_too_many) {
     release(200);
     EXPECT_EQ(release(100), release_answer::expired) << "pushed out by the newest";
     EXPECT_EQ(release(200), release_answer::released);
+}
+
+TEST_F(lock_state_test, a_holder_released_by_somebody_else_is_told) {
+    claim(1);
+    EXPECT_EQ(release(1, 7), release_answer::released);
+    ASSERT_EQ(told.lost.size(), 1u);
+    EXPECT_EQ(told.lost[0].id, id(1));
+    EXPECT_EQ(told.lost[0].session, 1u);
+}
+
+// Found by id, not one by one, and still right when they come and go in any order.
+TEST_F(lock_state_test, many_holders_of_one_name_come_and_go) {
+    const terms permit{.capacity = 1000};
+    for (std::uint64_t n = 1; n <= 1000; ++n) ASSERT_EQ(claim(n, permit).is, verdict::granted);
+    pass(10s);
+    for (std::uint64_t n = 1; n <= 1000; n += 2) EXPECT_EQ(renew(n), renewal_answer::renewed);
+    pass(20s);
+    for (std::uint64_t n = 1; n <= 1000; ++n)
+        EXPECT_EQ(renew(n), n % 2 == 1 ? renewal_answer::renewed : renewal_answer::lost) << n;
+    EXPECT_EQ(state.holders().size(), 500u);
+    for (std::uint64_t n = 999; n > 20; n -= 2) EXPECT_EQ(release(n), release_answer::released);
+    EXPECT_EQ(state.holders().size(), 10u);
+    EXPECT_EQ(state.next_end(), now.now + 30s);
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ TEST_P(nesting, other_names_are_none_of_its_business) {
     const auto two = make_lock(locks, "two");
     one->lock();
     two->lock();
-    EXPECT_NE(one->hold().id(), two->hold().id());
+    EXPECT_NE(one->hold().name(), two->hold().name());
     one->unlock();
     EXPECT_TRUE(two->hold().valid());
     two->unlock();

@@ -60,7 +60,8 @@ TEST_P(handles, another_id_releases_nothing) {
     client locks = make_client();
     client others = make_client();
     const hold mine = locks.acquire("n");
-    const hold elsewhere = others.acquire("other");
+    const bool ids = others.promises().detached;  // only detached claims show theirs
+    hold elsewhere = others.acquire("other", {.kept_by = ids ? kept_by::lease : kept_by::process});
     for (const claim_id& not_mine : {claim_id::random(), elsewhere.id(), claim_id{}}) {
         std::error_code ec;
         EXPECT_EQ(others.release("n", not_mine, ec), release_result::taken_over);
@@ -69,6 +70,7 @@ TEST_P(handles, another_id_releases_nothing) {
         EXPECT_FALSE(is_free(others));
     }
     EXPECT_TRUE(elsewhere.valid());
+    elsewhere.release();
 }
 
 TEST_P(handles, an_id_that_holds_nothing_is_told_so) {
@@ -82,7 +84,8 @@ TEST_P(handles, an_id_that_holds_nothing_is_told_so) {
 TEST_P(handles, a_repeated_release_is_answered_as_the_first_was) {
     client locks = make_client();
     client others = make_client();
-    hold mine = locks.acquire("n");
+    if (!locks.promises().detached) GTEST_SKIP() << "without detached claims no id is shown to repeat it with";
+    hold mine = locks.acquire("n", {.kept_by = kept_by::lease});
     const claim_id id = mine.id();
     EXPECT_EQ(mine.release(), release_result::released);
     EXPECT_EQ(mine.release(), release_result::released);

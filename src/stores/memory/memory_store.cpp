@@ -13,7 +13,8 @@ namespace mortise::inline v0::stores::memory {
 namespace {
 
 const mortise::promises& promised() {
-    static const mortise::promises all{
+    static const auto& all = *new mortise::promises{
+        // never destroyed: it serves static destructors too
         .store = "memory",
         .tokens = true,
         .fifo = true,
@@ -46,6 +47,8 @@ public:
             });
         });
     }
+    bool gone() const noexcept override { return closed_.load(); }
+
     // The same instant, or an earlier one, on the client's clock: read the client's first, and the age comes out long.
     spi::grant on_client_clock(spi::grant given) const {
         const spi::time_point here = around_.clock.now();
@@ -56,9 +59,14 @@ public:
     // Runs `what` unless closed, and lets close() wait for it. A push may cause another one, so this nests.
     template <class What>
     void guarded(What&& what) {
-        inside_.fetch_add(1);
+        struct visit {
+            seat& of;
+            explicit visit(seat& s) : of(s) { of.inside_.fetch_add(1); }
+            ~visit() {
+                if (of.inside_.fetch_sub(1) == 1 && of.closed_.load()) of.inside_.notify_all();
+            }
+        } const here{*this};
         if (!closed_.load()) what();
-        if (inside_.fetch_sub(1) == 1 && closed_.load()) inside_.notify_all();
     }
     void close() noexcept {
         closed_.store(true);
@@ -84,7 +92,7 @@ public:
     const mortise::promises& promises() const noexcept override { return promised(); }
 
     void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) override {
-        spi::claim_answer answer = table_->claim(session_, from_, wanted);
+        spi::claim_answer answer = table_->claim(session_, *seat_, from_, wanted);
         if (answer.is == spi::claim_answer::verdict::granted) answer.grant = seat_->on_client_clock(answer.grant);
         done(std::move(answer));
     }
@@ -95,7 +103,7 @@ public:
         done(std::move(answers));
     }
     void release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) override {
-        done(table_->release(name, id));
+        done(table_->release(session_, name, id));
     }
     void list(spi::reply<spi::listing> done) override { done({.holds = table_->list()}); }
     void break_hold(std::string_view name, std::uint64_t counter, spi::reply<bool> done) override {

@@ -1,6 +1,9 @@
 #include "stores/memory/memory_table.hpp"
 
+#include "base/process.hpp"
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
 
@@ -57,9 +60,10 @@ auto table::with(std::string_view name, std::uint64_t session, Verb&& verb) {
     return answer;
 }
 
-spi::claim_answer table::claim(std::uint64_t session, const std::shared_ptr<const base::whereabouts>& from,
-                               const spi::claim_request& wanted) {
+spi::claim_answer table::claim(std::uint64_t session, const memory::session& who,
+                               const std::shared_ptr<const base::whereabouts>& from, const spi::claim_request& wanted) {
     return with(wanted.name, session, [&](base::lock_state& state, base::instant at, base::effects& out) {
+        if (who.gone()) return spi::claim_answer{.is = spi::claim_answer::verdict::refused, .reason = errc::closed};
         base::kept_claim mine{.id = wanted.id,
                               .session = session,
                               .weight = wanted.weight,
@@ -88,9 +92,9 @@ spi::renewal_answer table::renew(const spi::renewal& due) {
     });
 }
 
-spi::release_answer table::release(std::string_view name, const claim_id& id) {
+spi::release_answer table::release(std::uint64_t session, std::string_view name, const claim_id& id) {
     return with(name, 0, [&](base::lock_state& state, base::instant at, base::effects& out) {
-        return state.release(id, at, out);
+        return state.release(id, session, at, out);
     });
 }
 
@@ -140,14 +144,29 @@ std::size_t table::names() const {
 }
 
 std::shared_ptr<table> table::named(const std::string& name) {
-    static std::mutex mutex;
-    static std::map<std::string, std::weak_ptr<table>> tables;
-    std::scoped_lock guard{mutex};
-    std::erase_if(tables, [](const auto& t) { return t.second.expired(); });
-    std::shared_ptr<table> found = tables[name].lock();
+    // One directory of tables per process, and a fresh one after fork: the child's copy of the parent's locks means
+    // nothing, and the mutex may have been held at that moment. Never destroyed, so that it serves static destructors.
+    struct directory {
+        const std::uint64_t generation = base::fork_generation();
+        std::mutex mutex;
+        std::map<std::string, std::weak_ptr<table>> tables;
+    };
+    static std::atomic<directory*> current{nullptr};
+    directory* here = current.load();
+    if (here == nullptr || here->generation != base::fork_generation()) {
+        auto* fresh = new directory;
+        if (current.compare_exchange_strong(here, fresh)) {
+            here = fresh;
+        } else {
+            delete fresh;
+        }
+    }
+    std::scoped_lock guard{here->mutex};
+    std::erase_if(here->tables, [](const auto& t) { return t.second.expired(); });
+    std::shared_ptr<table> found = here->tables[name].lock();
     if (!found) {
         found = std::make_shared<table>([] { return boot_clock::now(); });
-        tables[name] = found;
+        here->tables[name] = found;
     }
     return found;
 }

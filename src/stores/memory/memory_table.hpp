@@ -26,6 +26,7 @@ public:
     virtual void granted(const std::string& name, const claim_id&, const spi::grant&) = 0;  // on the table's clock
     virtual void lost(const std::string& name, const claim_id&) = 0;
     virtual void look_at(const std::string& name, spi::duration in) = 0;  // call settle(name) then
+    virtual bool gone() const noexcept = 0;                               // true before leave() is called
 };
 
 // Thread-safe. Names are spread over shards, each under its own mutex. A name that nobody holds or waits for is forgotten
@@ -38,10 +39,11 @@ public:
     std::uint64_t join(std::weak_ptr<session> who);
     void leave(std::uint64_t session);
 
-    spi::claim_answer claim(std::uint64_t session, const std::shared_ptr<const base::whereabouts>& from,
-                            const spi::claim_request& wanted);
+    // A claim of a session that is gone is refused: nobody would ever give it back.
+    spi::claim_answer claim(std::uint64_t session, const memory::session& who,
+                            const std::shared_ptr<const base::whereabouts>& from, const spi::claim_request& wanted);
     spi::renewal_answer renew(const spi::renewal& due);
-    spi::release_answer release(std::string_view name, const claim_id& id);
+    spi::release_answer release(std::uint64_t session, std::string_view name, const claim_id& id);
     bool break_hold(std::string_view name, std::uint64_t counter);
     std::vector<spi::listed> list();
     void settle(const std::string& name);
