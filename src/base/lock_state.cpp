@@ -161,13 +161,17 @@ spi::grant lock_state::install(kept_claim wanted, instant at) {
 
 void lock_state::remove_holder(std::size_t index) {
     used_ -= holders_[index].weight;
-    if (indices_) {
+    if (indices_) {  // the last one takes its place
         indices_->erase(holders_[index].id);
-        if (index + 1 < holders_.size()) (*indices_)[holders_.back().id] = index;
+        if (index + 1 < holders_.size()) {
+            (*indices_)[holders_.back().id] = index;
+            holders_[index] = std::move(holders_.back());
+        }
+        holders_.pop_back();
+        if (holders_.empty()) indices_.reset();
+    } else {
+        holders_.erase(holders_.begin() + static_cast<std::ptrdiff_t>(index));
     }
-    if (index + 1 < holders_.size()) holders_[index] = std::move(holders_.back());
-    holders_.pop_back();
-    if (holders_.empty()) indices_.reset();
     if (holders_.size() <= few) find_next_end();
 }
 

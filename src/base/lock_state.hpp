@@ -143,7 +143,7 @@ private:
     ended* remembered(const claim_id&, spi::time_point now) noexcept;
     spi::release_answer stranger_answer() const noexcept;
 
-    std::vector<kept_claim> holders_;                                     // in no particular order
+    std::vector<kept_claim> holders_;                                     // oldest first, while they are few
     std::unique_ptr<std::unordered_map<claim_id, std::size_t>> indices_;  // into it, once they are many
     std::unique_ptr<queue> queue_;
     std::vector<ended> ended_;  // a ring once full
