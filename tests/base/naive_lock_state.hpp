@@ -127,10 +127,12 @@ public:
         return spi::renewal_answer::lost;
     }
 
-    spi::release_answer release(const claim_id& id, instant at) {
+    spi::release_answer release(const claim_id& id, std::uint64_t by, instant at) {
         settle(at);
         for (std::size_t i = 0; i < holders.size(); ++i) {
             if (holders[i].id != id && wrong_ != flaw::anybody_may_release) continue;
+            const claim held = holders[i];
+            if (held.session != by) lost.push_back({held.session, held.id, {held.counter, held.lease, held.since}});
             holders.erase(holders.begin() + static_cast<std::ptrdiff_t>(i));
             return over(id, at);
         }
