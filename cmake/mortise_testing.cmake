@@ -38,5 +38,9 @@ function(mortise_add_tests target)
         TEST_PREFIX ${target}.
         DISCOVERY_MODE PRE_TEST
         NO_PRETTY_VALUES
-        PROPERTIES TIMEOUT 120 LABELS ${target} ${arg_PROPERTIES})
+        PROPERTIES
+            TIMEOUT 300
+            LABELS ${target}
+            ENVIRONMENT MORTISE_STORM_SCALE=${MORTISE_STORM_SCALE}
+            ${arg_PROPERTIES})
 endfunction()
