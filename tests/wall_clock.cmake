@@ -18,7 +18,7 @@ function(mortise_add_wall_clock_test name program setting)
     endif()
 endfunction()
 
-foreach(part IN ITEMS support conformance core store_memory)
+foreach(part IN ITEMS support conformance core store_memory store_host)
     mortise_add_wall_clock_test(${part}_wall_clock_off ${part}_tests offset=3600)
     mortise_add_wall_clock_test(${part}_wall_clock_jumping ${part}_tests jump=3600)
 endforeach()

@@ -1,6 +1,7 @@
 #include "base/lock_state.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 namespace mortise::inline v0::base {
 
@@ -22,6 +23,39 @@ mortise::holder kept_claim::describe(spi::time_point now) const {
     return who;
 }
 
+instant instant::at(spi::time_point now) {
+    using namespace std::chrono;
+    const auto wall = duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
+    // A wall clock before 1970 or absurdly far ahead would eat the token's bits; the last counter keeps tokens rising.
+    constexpr std::int64_t most = std::int64_t{1} << 53;
+    return {now, static_cast<std::uint64_t>(std::clamp<std::int64_t>(wall, 0, most))};
+}
+
+kept_claim kept_claim::of(const spi::claim_request& wanted, std::uint64_t session,
+                          std::shared_ptr<const whereabouts> from) {
+    return {.id = wanted.id,
+            .session = session,
+            .weight = wanted.weight,
+            .detached = wanted.kept_by == kept_by::lease,
+            .lease = wanted.lease,
+            .from = std::move(from),
+            .label = std::string(wanted.label)};
+}
+
+spi::claim_answer lock_state::verdict::answer(const spi::claim_request& wanted, spi::time_point now) const {
+    spi::claim_answer said{.is = is, .grant = grant};
+    if (is == verdict_of::refused) {
+        said.reason = reason;
+        if (reason == errc::kind_mismatch)
+            said.detail = "in use with capacity " + std::to_string(capacity) + ", claimed with " +
+                          std::to_string(wanted.capacity) + ": all claims on a name must agree";
+    }
+    if (in_the_way != nullptr) said.standing.holder = in_the_way->describe(now);
+    if (place != 0) said.standing.place = place;
+    said.standing.free_in = free_in;
+    return said;
+}
+
 auto lock_state::claim(kept_claim wanted, std::uint32_t capacity, bool queue_up, instant at, effects& out) -> verdict {
     settle(at, out);
 
@@ -30,7 +64,8 @@ auto lock_state::claim(kept_claim wanted, std::uint32_t capacity, bool queue_up,
         return {.is = verdict_of::granted, .grant = {mine.counter, mine.lease, mine.counted_from()}};
     }
     if (remembered(wanted.id, at.now) != nullptr) return {.is = verdict_of::refused, .reason = errc::cancelled};
-    if (!idle() && capacity != capacity_) return {.is = verdict_of::refused, .reason = errc::kind_mismatch};
+    if (!idle() && capacity != capacity_)
+        return {.is = verdict_of::refused, .reason = errc::kind_mismatch, .capacity = capacity_};
     capacity_ = capacity;
 
     const auto standing = [&](verdict_of is, std::size_t place) {
@@ -131,6 +166,10 @@ bool lock_state::forgettable(spi::time_point now) const noexcept {
     return idle() && std::all_of(ended_.begin(), ended_.end(), [&](const ended& e) { return e.until <= now; });
 }
 
+bool lock_state::knows(const claim_id& id) const noexcept {
+    return index_of(id) < holders_.size() || (queue_ && queue_->numbers.contains(id));
+}
+
 std::size_t lock_state::index_of(const claim_id& id) const noexcept {
     if (indices_) {
         const auto it = indices_->find(id);
@@ -146,17 +185,21 @@ spi::grant lock_state::install(kept_claim wanted, instant at) {
     wanted.counter = last_;
     wanted.since = at.now;
     wanted.ends = wanted.lease ? at.now + *wanted.lease : spi::time_point::max();
-    used_ += wanted.weight;
     next_end_ = std::min(next_end_, wanted.ends);
     const spi::grant given{wanted.counter, wanted.lease, at.now};
-    holders_.push_back(std::move(wanted));
+    add_holder(std::move(wanted));
+    return given;
+}
+
+void lock_state::add_holder(kept_claim granted) {
+    used_ += granted.weight;
+    holders_.push_back(std::move(granted));
     if (indices_) {
         indices_->emplace(holders_.back().id, holders_.size() - 1);
     } else if (holders_.size() > few) {
         indices_ = std::make_unique<std::unordered_map<claim_id, std::size_t>>();
         for (std::size_t i = 0; i < holders_.size(); ++i) indices_->emplace(holders_[i].id, i);
     }
-    return given;
 }
 
 void lock_state::remove_holder(std::size_t index) {

@@ -30,6 +30,8 @@ namespace mortise::inline v0::base {
 struct instant {
     spi::time_point now;
     std::uint64_t wall_us = 0;  // for tokens only; nothing else reads a wall clock
+
+    static instant at(spi::time_point now);  // with the wall clock as it is
 };
 
 // Where a claim came from, for whoever finds the lock taken; shared by all claims of a client.
@@ -52,6 +54,9 @@ struct kept_claim {
     std::uint64_t counter = 0;
     spi::time_point since{};
     spi::time_point ends = spi::time_point::max();
+
+    static kept_claim of(const spi::claim_request& wanted, std::uint64_t session,
+                         std::shared_ptr<const whereabouts> from);
 
     // The grant or its latest renewal.
     spi::time_point counted_from() const noexcept { return lease ? ends - *lease : since; }
@@ -80,6 +85,9 @@ public:
         const kept_claim* in_the_way{};  // when busy or queued; good until the next call
         std::size_t place = 0;           // when queued
         std::optional<spi::duration> free_in{};
+        std::uint32_t capacity = 0;  // of the name, as it is in use
+
+        spi::claim_answer answer(const spi::claim_request& wanted, spi::time_point now) const;
     };
     verdict claim(kept_claim wanted, std::uint32_t capacity, bool queue, instant at, effects& out);
 
@@ -95,6 +103,9 @@ public:
     // Ends what has expired and grants what fits. Every verb does this first.
     void settle(instant at, effects& out);
 
+    // Holding or waiting.
+    bool knows(const claim_id& id) const noexcept;
+
     const std::vector<kept_claim>& holders() const noexcept { return holders_; }
     std::size_t waiting() const noexcept { return queue_ ? queue_->line.size() - queue_->gaps : 0; }
     std::uint64_t first_waiting_session() const { return queue_->line.front().claim.session; }  // only if waiting() > 0
@@ -107,6 +118,11 @@ public:
     bool idle() const noexcept { return holders_.empty() && waiting() == 0; }
     // Idle, and no id is remembered any more: the state may be forgotten but for last_counter().
     bool forgettable(spi::time_point now) const noexcept;
+
+    // The state as bytes and back (lock_state_bytes.cpp), for stores that keep it outside of the process. Ids that are no
+    // longer remembered are left out. restore() throws std::runtime_error for bytes that save() did not make.
+    std::string save(spi::time_point now) const;
+    static lock_state restore(std::string_view bytes);
 
     static constexpr spi::duration remembered_for = std::chrono::seconds{10};
     static constexpr std::size_t most_remembered = 32;
@@ -136,6 +152,7 @@ private:
 
     std::size_t index_of(const claim_id&) const noexcept;  // holders_.size(): not there
     spi::grant install(kept_claim wanted, instant at);
+    void add_holder(kept_claim granted);
     void remove_holder(std::size_t index);
     void find_next_end() noexcept;
     void grant_next(instant at, effects& out);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <errno.h>
+#include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ io_clock::io_clock() = default;
 
 io_clock::~io_clock() {
     stop();
+    if (epoll_fd_ >= 0) ::close(epoll_fd_);
     if (timer_fd_ >= 0) ::close(timer_fd_);
 }
 
@@ -53,10 +55,55 @@ void io_clock::stop() noexcept {
     if (thread_.joinable()) thread_.join();
 }
 
+void io_clock::watch(int fd, std::function<void()> when_readable) {
+    std::scoped_lock guard{mutex_};
+    if (stopped_) return;
+    start();
+    watched_[fd] = std::make_shared<std::function<void()>>(std::move(when_readable));
+    epoll_event readable{.events = EPOLLIN, .data = {.fd = fd}};
+    if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &readable) != 0)
+        throw error(errc::exhausted, std::string("cannot watch a descriptor: ") + std::strerror(errno));
+}
+
+void io_clock::unwatch(int fd) noexcept {
+    std::shared_ptr<std::function<void()>> dropped;
+    std::scoped_lock guard{mutex_};
+    if (const auto it = watched_.find(fd); it != watched_.end()) {
+        dropped = std::move(it->second);
+        watched_.erase(it);
+        ::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, fd, nullptr);
+    }
+}
+
+// Sleeps until the alarm or a descriptor, and runs what watches the latter.
+void io_clock::wait() {
+    epoll_event ready[16];
+    const int n = ::epoll_wait(epoll_fd_, ready, 16, -1);
+    for (int i = 0; i < n; ++i) {
+        if (ready[i].data.fd == timer_fd_) {
+            std::uint64_t times = 0;
+            static_cast<void>(!::read(timer_fd_, &times, sizeof times));
+            continue;
+        }
+        std::shared_ptr<std::function<void()>> run;
+        {
+            std::scoped_lock guard{mutex_};
+            const auto it = watched_.find(ready[i].data.fd);
+            if (it != watched_.end() && !stopped_) run = it->second;
+        }
+        if (run) (*run)();
+    }
+}
+
 void io_clock::start() {
     if (thread_.joinable()) return;
-    if (timer_fd_ < 0) timer_fd_ = ::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-    if (timer_fd_ < 0)
+    if (timer_fd_ < 0) timer_fd_ = ::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (timer_fd_ >= 0 && epoll_fd_ < 0) {
+        epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
+        epoll_event alarm{.events = EPOLLIN, .data = {.fd = timer_fd_}};
+        if (epoll_fd_ >= 0) ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, timer_fd_, &alarm);
+    }
+    if (epoll_fd_ < 0)
         throw error(errc::exhausted, std::string("cannot make a timer: ") + std::strerror(errno) +
                                          "; raise the limit of open files (ulimit -n)");
     thread_ = base::quiet_thread("mortise-io", [this] { run(); });
@@ -88,10 +135,7 @@ void io_clock::run() {
         }
         if (due.empty()) set_alarm();
         guard.unlock();
-        if (due.empty()) {
-            std::uint64_t times = 0;
-            static_cast<void>(!::read(timer_fd_, &times, sizeof times));
-        }
+        if (due.empty()) wait();
         for (spi::task& one : due) one();
         due.clear();
         guard.lock();

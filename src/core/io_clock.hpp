@@ -4,6 +4,7 @@
 #include <mortise/config.hpp>
 #include <mortise/spi/clock.hpp>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,8 @@ public:
     time_point now() const noexcept override { return boot_clock::now(); }
     timer_id at(time_point when, spi::task what) override;  // throws errc::exhausted if the thread cannot be started
     void cancel(timer_id) noexcept override;
+    void watch(int fd, std::function<void()> when_readable) override;
+    void unwatch(int fd) noexcept override;
 
     // No timer runs after this returns; further ones are ignored. Not to be called from a timer.
     void stop() noexcept;
@@ -35,6 +38,7 @@ private:
 
     void start();  // both with mutex_ held
     void set_alarm();
+    void wait();
     void run();
 
     std::mutex mutex_;
@@ -43,6 +47,8 @@ private:
     timer_id last_id_ = 0;
     time_point alarm_ = time_point::max();
     int timer_fd_ = -1;
+    int epoll_fd_ = -1;
+    std::unordered_map<int, std::shared_ptr<std::function<void()>>> watched_;
     bool stopped_ = false;
     std::thread thread_;
 };

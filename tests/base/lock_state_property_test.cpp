@@ -110,7 +110,8 @@ std::string told(verdict is, errc reason, const spi::grant& given, std::optional
 
 class history {
 public:
-    history(std::uint64_t seed, flaw wrong) : dice_(seed), naive_(wrong) {
+    // `stored`: the state is turned into bytes and back after every step, as stores do that keep it outside of the process.
+    history(std::uint64_t seed, flaw wrong, bool stored) : dice_(seed), naive_(wrong), stored_(stored) {
         usual_capacity_ = static_cast<std::uint32_t>(dice_.one_in(2) ? 1 : 1 + dice_.below(6));
         sessions_ = 1 + dice_.below(3);
         fast_ = dice_.one_in(3);
@@ -127,6 +128,7 @@ public:
             log_.push_back(now);
             times_.push_back(at_);
             take(now);
+            if (stored_) real_ = lock_state::restore(real_.save(at_.now));
             compare_states();
             check_invariants();
             if (!wrong_.empty()) return wrong_ + "\nafter" + trace();
@@ -327,6 +329,7 @@ private:
     dice dice_;
     lock_state real_;
     naive_lock_state naive_;
+    bool stored_ = false;
     instant at_{spi::time_point{1000s}, 5000};
     std::uint32_t usual_capacity_ = 1;
     std::uint64_t sessions_ = 1;
@@ -342,8 +345,8 @@ private:
     std::vector<kept_claim> line_;  // who waits, from the answers alone
 };
 
-std::optional<std::string> disagreement(std::uint64_t seed, flaw wrong = flaw::none) {
-    return history(seed, wrong).run();
+std::optional<std::string> disagreement(std::uint64_t seed, flaw wrong = flaw::none, bool stored = false) {
+    return history(seed, wrong, stored).run();
 }
 
 TEST(lock_state_property, agrees_with_the_naive_model_in_every_history) {
@@ -357,6 +360,14 @@ TEST(lock_state_property, agrees_with_the_naive_model_in_every_history) {
     for (std::uint64_t seed = 1; seed <= histories; ++seed) {
         const auto found = disagreement(seed);
         ASSERT_FALSE(found) << "to see it alone: MORTISE_TEST_SEED=" << seed << "\n" << *found;
+    }
+}
+
+TEST(lock_state_property, agrees_also_when_it_becomes_bytes_and_back_at_every_step) {
+    const std::uint64_t histories = scale(10000);
+    for (std::uint64_t seed = 1; seed <= histories; ++seed) {
+        const auto found = disagreement(seed, flaw::none, true);
+        ASSERT_FALSE(found) << "seed " << seed << "\n" << *found;
     }
 }
 

@@ -32,6 +32,8 @@ public:
     time_point now() const noexcept override;
     timer_id at(time_point when, spi::task what) override;
     void cancel(timer_id which) noexcept override;
+    void watch(int, std::function<void()>) override {}  // simulated stores have no descriptors
+    void unwatch(int) noexcept override {}
 
     void advance(duration by);
     void advance_to(time_point target);  // a target in the past only runs what is due

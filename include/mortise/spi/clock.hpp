@@ -6,6 +6,7 @@
 #include <mortise/unique_function.hpp>
 
 #include <cstdint>
+#include <functional>
 
 namespace mortise::inline v0 {
 
@@ -29,6 +30,11 @@ public:
 
     // A timer that has run, runs right now or never was is left alone.
     virtual void cancel(timer_id) noexcept = 0;
+
+    // Runs `when_readable` on the clock's thread each time the descriptor has something to read. It must read it.
+    // After unwatch() it may run once more, but does not begin to.
+    virtual void watch(int fd, std::function<void()> when_readable) = 0;
+    virtual void unwatch(int fd) noexcept = 0;
 };
 
 // Where user callbacks run, one at a time and in order; never the thread that keeps time.

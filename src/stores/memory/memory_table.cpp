@@ -64,25 +64,8 @@ spi::claim_answer table::claim(std::uint64_t session, const memory::session& who
                                const std::shared_ptr<const base::whereabouts>& from, const spi::claim_request& wanted) {
     return with(wanted.name, session, [&](base::lock_state& state, base::instant at, base::effects& out) {
         if (who.gone()) return spi::claim_answer{.is = spi::claim_answer::verdict::refused, .reason = errc::closed};
-        base::kept_claim mine{.id = wanted.id,
-                              .session = session,
-                              .weight = wanted.weight,
-                              .detached = wanted.kept_by == kept_by::lease,
-                              .lease = wanted.lease,
-                              .from = from,
-                              .label = std::string(wanted.label)};
-        const auto verdict = state.claim(std::move(mine), wanted.capacity, wanted.queue, at, out);
-        spi::claim_answer answer{.is = verdict.is, .grant = verdict.grant};
-        if (verdict.is == spi::claim_answer::verdict::refused) {
-            answer.reason = verdict.reason;
-            if (verdict.reason == errc::kind_mismatch)
-                answer.detail = "in use with capacity " + std::to_string(state.capacity()) + ", claimed with " +
-                                std::to_string(wanted.capacity) + ": all claims on a name must agree";
-        }
-        if (verdict.in_the_way != nullptr) answer.standing.holder = verdict.in_the_way->describe(at.now);
-        if (verdict.place != 0) answer.standing.place = verdict.place;
-        answer.standing.free_in = verdict.free_in;
-        return answer;
+        return state.claim(base::kept_claim::of(wanted, session, from), wanted.capacity, wanted.queue, at, out)
+            .answer(wanted, at.now);
     });
 }
 
@@ -176,11 +159,7 @@ auto table::shard_of(std::string_view name) noexcept -> shard& {
 }
 
 base::instant table::instant_now() const {
-    using namespace std::chrono;
-    const auto wall = duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
-    // A wall clock before 1970 or absurdly far ahead would eat the token's bits; the floor keeps tokens rising.
-    constexpr std::int64_t most = std::int64_t{1} << 53;
-    return {now_(), static_cast<std::uint64_t>(std::clamp<std::int64_t>(wall, 0, most))};
+    return base::instant::at(now_());
 }
 
 // With waiters and a holder that can expire, somebody must look when it does. The session that caused the change keeps

@@ -1,0 +1,57 @@
+// Which processes are alive, from the kernel.
+#pragma once
+
+#include <mortise/config.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include <sys/types.h>
+
+namespace mortise::inline v0::stores::host {
+
+// A process's seat: a number, and how often that number was given out.
+struct seat {
+    std::uint32_t number = 0;
+    std::uint32_t term = 0;
+    friend bool operator==(const seat&, const seat&) = default;
+};
+
+// What a seat's occupant wrote about itself, in the shared header.
+struct seat_record {
+    std::atomic<std::uint32_t> term;
+    std::atomic<std::int32_t> pid;         // in its own pid namespace
+    std::atomic<std::uint64_t> pid_space;  // which namespace that is
+};
+
+// Every process holds a POSIX record lock on one byte of a file it never closes. The kernel drops the lock when the process
+// ends, however it ends; a child of fork does not inherit it; it is seen across pid namespaces and users. That is the
+// truth about who is alive; nothing here trusts a process number.
+class seats {
+public:
+    static constexpr std::uint32_t count = 1024;
+
+    // Takes a free seat. Throws errc::exhausted when all are taken.
+    seats(int directory_fd, mode_t mode, seat_record* records, const std::string& directory);
+    ~seats();
+    seats(const seats&) = delete;
+    seats& operator=(const seats&) = delete;
+
+    seat mine() const noexcept { return mine_; }
+    bool alive(const seat& who) const noexcept;
+
+    // "pid 4711", or "a process of another pid namespace".
+    std::string describe(const seat& who) const;
+
+    // Its number here, or 0 when it is in another pid namespace.
+    pid_t pid_here(const seat& who) const noexcept;
+
+private:
+    int file_ = -1;
+    seat_record* records_;
+    seat mine_{};
+    std::uint64_t my_space_ = 0;
+};
+
+}  // namespace mortise::inline v0::stores::host

@@ -1,0 +1,84 @@
+// What the processes of a storm share besides the lock under test: a page that shows who is inside.
+//
+// Every worker writes itself into `inside` when it was granted the lock and wipes itself out before it gives it back. Whoever
+// finds somebody else there has met an overlap, unless that one was killed while inside: the storm marks its victims as
+// doomed before it kills them, so a dead one is never mistaken for a living one, nor the other way round.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace mortise::testing {
+
+struct arena {
+    static constexpr int most_lanes = 64;
+
+    std::atomic<std::uint32_t> over;         // workers leave when it is set
+    std::atomic<std::uint64_t> inside;       // lane + 1 and pid of who holds the lock
+    std::atomic<std::uint64_t> last_token;   // of who was inside last
+    std::atomic<std::uint64_t> entries;      // of all lanes
+    std::atomic<std::uint64_t> quota;        // entries after which workers leave; 0: none
+    std::atomic<std::int64_t> linger;        // how long to stay inside, in nanoseconds
+    std::atomic<std::uint64_t> overlaps;     // two inside at once
+    std::atomic<std::uint64_t> disorders;    // a token that did not rise
+    std::atomic<std::uint64_t> taken_from;   // the dead one that somebody followed last
+    std::atomic<std::int64_t> taken_at;      // and when, in nanoseconds of CLOCK_MONOTONIC
+    std::atomic<std::int32_t> last_stopped;  // pid
+    std::atomic<std::uint64_t> named;        // errors that name the stopped process
+    std::atomic<std::uint64_t> unnamed;      // errors that do not
+    std::atomic<std::uint64_t> timeouts;     // waits that ended without a grant
+    char last_error[512];
+    struct notes {
+        alignas(64) std::atomic<std::int32_t> doomed;  // pid that is about to be killed
+        std::atomic<std::uint64_t> entries;
+        std::atomic<std::uint64_t> attempts;
+    } lanes[most_lanes];
+
+    static std::uint64_t code(int lane, pid_t pid) {
+        return std::uint64_t(lane + 1) << 32 | static_cast<std::uint32_t>(pid);
+    }
+
+    // A fresh file is all zeros, which is where everything starts. Mapped until the process ends.
+    static arena& at(const std::string& file) {
+        const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (fd < 0 || ::ftruncate(fd, sizeof(arena)) != 0) throw std::runtime_error("cannot open " + file);
+        void* page = ::mmap(nullptr, sizeof(arena), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        ::close(fd);
+        if (page == MAP_FAILED) throw std::runtime_error("cannot map " + file);
+        return *static_cast<arena*>(page);
+    }
+
+    void enter(int lane, std::uint64_t token, std::int64_t now) {
+        const std::uint64_t before = inside.exchange(code(lane, ::getpid()));
+        if (before != 0) {
+            const auto whose = static_cast<int>(before >> 32) - 1;
+            if (whose < 0 || whose >= most_lanes || lanes[whose].doomed != static_cast<std::int32_t>(before)) {
+                ++overlaps;
+            } else {
+                taken_at = now;
+                taken_from = before;
+            }
+        }
+        if (last_token.exchange(token) >= token) ++disorders;
+        ++entries;
+        ++lanes[lane].entries;
+    }
+    void leave(int lane) {
+        std::uint64_t mine = code(lane, ::getpid());
+        if (!inside.compare_exchange_strong(mine, 0)) ++overlaps;
+    }
+    void complain(const std::string& what) {
+        const bool right = what.find("pid " + std::to_string(last_stopped.load())) != what.npos;
+        ++(right ? named : unnamed);
+        if (!right) std::strncpy(last_error, what.c_str(), sizeof last_error - 1);
+    }
+};
+
+}  // namespace mortise::testing

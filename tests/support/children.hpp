@@ -1,0 +1,118 @@
+// Processes of a test: made by fork, never waited for without a deadline.
+#pragma once
+
+#include "support/waiting.hpp"
+
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace mortise::testing {
+
+// Gone at the end of the test, with all that is in it.
+class scratch_directory {
+public:
+    scratch_directory() {
+        std::string made = std::filesystem::temp_directory_path() / "mortise-test-XXXXXX";
+        if (::mkdtemp(made.data()) == nullptr) throw std::runtime_error("cannot make " + made);
+        path_ = made;
+    }
+    ~scratch_directory() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    scratch_directory(const scratch_directory&) = delete;
+    scratch_directory& operator=(const scratch_directory&) = delete;
+
+    const std::string& path() const { return path_; }
+    std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+private:
+    std::string path_;
+};
+
+// A child that runs `work` and exits with its answer; 99 after an exception. Killed when the object goes, and by an alarm
+// of its own if the test itself hangs. It starts by fork, so make it before the test has threads.
+class child {
+public:
+    explicit child(const std::function<int()>& work) : pid_(::fork()) {
+        if (pid_ != 0) return;
+        ::alarm(100);
+        int status = 99;
+        try {
+            status = work();
+        } catch (const std::exception& e) {
+            std::cerr << "child: " << e.what() << std::endl;
+        }
+        ::_exit(status);
+    }
+    ~child() {
+        if (pid_ <= 0) return;
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, nullptr, 0);
+    }
+    child(child&& other) noexcept : pid_(std::exchange(other.pid_, 0)) {}
+    child& operator=(child&& other) noexcept {
+        std::swap(pid_, other.pid_);
+        return *this;
+    }
+
+    pid_t pid() const { return pid_; }
+    void tell(int signal) const { ::kill(pid_, signal); }
+    void kill() { *this = child(nothing{}); }
+
+    // Its exit status, or minus the signal that ended it; -1000 if it does not end in time.
+    int wait(std::chrono::seconds timeout = std::chrono::seconds{30}) {
+        int status = 0;
+        if (!eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; }, timeout)) return -1000;
+        pid_ = 0;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+
+    // Whether it stopped itself (SIGSTOP) in time.
+    bool stopped(std::chrono::seconds timeout = std::chrono::seconds{30}) const {
+        int status = 0;
+        return eventually([&] { return ::waitpid(pid_, &status, WNOHANG | WUNTRACED) == pid_ && WIFSTOPPED(status); },
+                          timeout);
+    }
+
+private:
+    struct nothing {};
+    explicit child(nothing) : pid_(0) {}
+    pid_t pid_;
+};
+
+// One process tells another that it has come so far.
+class milestone {
+public:
+    milestone() {
+        if (::pipe(ends_) != 0) throw std::runtime_error("no pipe");
+    }
+    ~milestone() {
+        ::close(ends_[0]);
+        ::close(ends_[1]);
+    }
+    milestone(const milestone&) = delete;
+    milestone& operator=(const milestone&) = delete;
+
+    void reach(char note = 'x') { static_cast<void>(!::write(ends_[1], &note, 1)); }
+    char await() {
+        char note = 0;
+        static_cast<void>(!::read(ends_[0], &note, 1));
+        return note;
+    }
+
+private:
+    int ends_[2];
+};
+
+}  // namespace mortise::testing
