@@ -1,5 +1,5 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test asan tsan storms format tidy ci clean
+.PHONY: quickstart test asan tsan storms bench format tidy ci clean
 
 quickstart:
 	@./quickstart
@@ -14,6 +14,11 @@ asan tsan:
 storms:
 	@./test -N >/dev/null
 	@MORTISE_STORM_SCALE=1.0 build/tests/storm_tests
+
+# host: beside flock(2), a robust mutex and the bare futex.
+bench:
+	@. .ci/lib.sh && need g++ cmake ninja-build && configure -DMORTISE_STORE_HOST=ON && build build host_bench
+	@build/bench/host_bench
 
 format:
 	@.ci/format --fix
