@@ -1,13 +1,14 @@
 #include "crew.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -20,6 +21,22 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
 constexpr auto patience = 20s;
+
+// To the processor with that number among those we may use.
+void settle(int number) {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    int left = number % std::max(CPU_COUNT(&allowed), 1);
+    for (std::size_t each = 0; each < CPU_SETSIZE; ++each) {
+        if (!CPU_ISSET(each, &allowed) || left-- > 0) continue;
+        cpu_set_t only;
+        CPU_ZERO(&only);
+        CPU_SET(each, &only);
+        ::sched_setaffinity(0, sizeof only, &only);
+        return;
+    }
+}
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -42,7 +59,7 @@ void pause_for(std::chrono::nanoseconds time) {
     if (interrupted) throw std::runtime_error("interrupted");
 }
 
-crew::crew(int processes, const std::function<void(int process)>& work) {
+crew::crew(int processes, placement where, const std::function<void(int process)>& work) {
     std::fflush(nullptr);
     const pid_t parent = ::getpid();
     for (int number = 0; number < processes; ++number) {
@@ -56,6 +73,7 @@ crew::crew(int processes, const std::function<void(int process)>& work) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != parent) ::_exit(1);
         ::alarm(std::chrono::seconds{2 * patience}.count());
+        if (where != placement::free) settle(where == placement::apart ? number : 0);
         int status = 0;
         try {
             work(number);

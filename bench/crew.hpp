@@ -11,11 +11,15 @@
 
 namespace bench {
 
+// Where the kernel may run the processes: where it likes; all on one processor; each on its own, as far as there are
+// enough. A wake-up costs far more in the last case, and left alone the kernel wavers between the two.
+enum class placement { free, together, apart };
+
 // Each process is a fork of this one, which therefore has no threads and no client of its own. It runs `work`, told its
 // number, and ends; it is killed when the crew goes, when this process ends, and by an alarm of its own.
 class crew {
 public:
-    crew(int processes, const std::function<void(int process)>& work);
+    crew(int processes, placement where, const std::function<void(int process)>& work);
     ~crew();
     crew(const crew&) = delete;
     crew& operator=(const crew&) = delete;

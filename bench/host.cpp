@@ -74,8 +74,11 @@ public:
             std::cout << store_ << ", median of " << how_.runs << " runs in turn, least - most\n";
         }
         if (how_.wants("uncontended")) uncontended();
-        if (how_.wants("hand-over")) hand_over();
-        if (how_.wants("wake")) wake_up();
+        for (const placement where : {placement::together, placement::apart}) {
+            if (how_.wants("hand-over")) hand_over(where);
+            if (how_.wants("wake")) wake_up(where);
+        }
+        if (how_.wants("crowd")) many();
     }
 
 private:
@@ -83,42 +86,70 @@ private:
     void uncontended() {
         const std::vector<contender> all{flock_, robust_, mutex_on(store_, "alone"), handle_on(store_, "alone")};
         const auto taken =
-            measure<crowd_result>(all, [&](const contender& each) { return crowd(each, 1, 1, how_.time); });
+            measure<crowd_result>(all, [&](const contender& each) { return crowd(each, {}, how_.time); });
         const bar enough{bar::side::at_least, 0.1};
         show("uncontended, 1 process x 1 thread", all, taken, "lock and unlock", "pairs/s", &crowd_result::grants, 0,
              {{}, {}, enough, enough});
     }
 
     // Two processes that both want the lock all the time, and must take turns.
-    void hand_over() {
+    void hand_over(placement where) {
         const std::vector<contender> all{futex_ping_pong(), fair("hand-over"), flock_, robust_};
-        auto taken = measure<crowd_result>(all, [&](const contender& each) { return crowd(each, 2, 1, how_.time); });
-        const std::string workload = "hand-over, 2 processes x 1 thread, hot";
+        const auto taken = measure<crowd_result>(all, [&](const contender& each) {
+            // The ping-pong alternates by itself.
+            const bool contended = &each != all.data();
+            return crowd(each, {.processes = 2, .where = where, .contended = contended}, how_.time);
+        });
+        const std::string workload = "hand-over, 2 processes x 1 thread, hot, " + described(where);
         show(workload, all, taken, "time per process switch", "us", &switch_time, 0, {{}, bar{bar::side::at_most, 3}});
         show(workload, all, taken, "process switches", "1/s", &crowd_result::process_switches);
         show(workload, all, taken, "grants", "1/s", &crowd_result::grants);
     }
 
     // From unlock() in one process to the return of lock() in another, which slept.
-    void wake_up() {
+    void wake_up(placement where) {
         const std::vector<contender> all{futex_ping_pong(), fair("wake"), flock_, robust_};
         const auto taken =
-            measure<wake_result>(all, [&](const contender& each) { return wake(each, how_.rounds, 1ms); });
-        const std::string workload = "wake, from unlock to the return of a sleeping lock, 1 ms idle before";
+            measure<wake_result>(all, [&](const contender& each) { return wake(each, how_.rounds, 1ms, where); });
+        const std::string workload = "wake, unlock to return of a sleeping lock, 1 ms idle before, " + described(where);
         show(
             workload, all, taken, "p50", "us", [](const wake_result& one) { return one.p50 / 1000; }, 0);
         show(
             workload, all, taken, "p99", "us", [](const wake_result& one) { return one.p99 / 1000; }, 0);
     }
 
+    // More threads than processors, in several processes, and one lock.
+    void many() {
+        const std::vector<contender> all{flock_, robust_, each_asks("crowd"), mutex_on(store_, "crowd")};
+        const auto taken = measure<crowd_result>(
+            all, [&](const contender& each) { return crowd(each, {.processes = 4, .threads = 4}, how_.time); });
+        const std::string workload = "crowd, 4 processes x 4 threads";
+        show(workload, all, taken, "grants", "1/s", &crowd_result::grants, 0);
+        show(workload, all, taken, "process switches", "1/s", &crowd_result::process_switches);
+        show(workload, all, taken, "thread switches", "1/s", &crowd_result::thread_switches);
+        show(workload, all, taken, "least share of a thread", "of the mean", &crowd_result::least_share);
+        show(workload, all, taken, "most share of a thread", "of the mean", &crowd_result::most_share);
+    }
+
+    static std::string described(placement where) {
+        return where == placement::apart ? "on two processors" : "on one processor";
+    }
+
     static double switch_time(const crowd_result& one) {
         return one.process_switches > 0 ? 1e6 / one.process_switches : 1e6;
     }
 
-    // The store itself: each turn asks it, in strict order.
+    // The store alone, in strict order.
     contender fair(const std::string& name) const {
         contender made = mutex_on(store_, name, {.hand_over_turns = 1}, {.order = mortise::order::fifo});
         made.name += ", fifo";
+        return made;
+    }
+
+    // No hand-over between threads of a process: the store is asked for each turn.
+    contender each_asks(const std::string& name) const {
+        contender made = mutex_on(store_, name, {.hand_over_turns = 1});
+        made.name += ", no hand-over";
         return made;
     }
 

@@ -56,8 +56,6 @@ public:
         }
     }
 
-    void add() { value_.fetch_add(1, std::memory_order_acq_rel); }
-
 private:
     std::uint32_t* address() { return reinterpret_cast<std::uint32_t*>(&value_); }
 

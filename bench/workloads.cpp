@@ -1,12 +1,12 @@
 #include "workloads.hpp"
 
-#include "crew.hpp"
 #include "shared.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -28,11 +28,15 @@ struct alignas(64) lane {
     std::uint64_t process_switches;
 };
 
+// Rushing is as measuring, uncounted: until all have had a time slice, the first would have the lock for itself.
+enum phase : std::uint32_t { gathering, rushing, measuring, over };
+constexpr auto rush = std::chrono::milliseconds{40};
+
 struct crowd_board {
-    alignas(64) futex_word ready;
-    futex_word go;
-    alignas(64) std::atomic<bool> over;
-    alignas(64) std::atomic<int> last;  // the lane that had the lock last; written by who holds it
+    alignas(64) std::atomic<int> ready;
+    alignas(64) futex_word now;           // a phase
+    alignas(64) std::atomic<int> asking;  // how many are in lock()
+    alignas(64) std::atomic<int> last;    // the lane that had the lock last; written by who holds it
     std::array<lane, most_lanes> lanes;
 };
 
@@ -42,21 +46,27 @@ void warm_up(turnstile& lock) {
     lock.unlock();
 }
 
-void take_turns(crowd_board& board, turnstile& lock, int number, int threads) {
+void take_turns(crowd_board& board, turnstile& lock, int number, const crowd_shape& shape) {
     warm_up(lock);
-    board.ready.add();
-    board.go.await(1);
+    ++board.ready;
+    board.now.await(rushing, measuring);
 
     lane mine{};
-    while (!board.over.load(std::memory_order_relaxed)) {
+    std::uint32_t now = rushing;
+    while ((now = board.now.get()) != over) {
+        if (shape.contended) ++board.asking;
         lock.lock();
-        const int last = board.last.load(std::memory_order_relaxed);
-        if (last != number) {
-            ++mine.thread_switches;
-            if (last / threads != number / threads) ++mine.process_switches;
-            board.last.store(number, std::memory_order_relaxed);
+        if (shape.contended) {
+            --board.asking;
+            while (board.asking == 0 && board.now.get() != over) std::this_thread::yield();
         }
-        ++mine.grants;
+        const int last = board.last.load(std::memory_order_relaxed);
+        if (last != number) board.last.store(number, std::memory_order_relaxed);
+        if (now == measuring) {
+            ++mine.grants;
+            mine.thread_switches += last != number;
+            mine.process_switches += last / shape.threads != number / shape.threads;
+        }
         lock.unlock();
     }
     board.lanes[static_cast<std::size_t>(number)] = mine;
@@ -124,20 +134,22 @@ void take(wake_board& board, turnstile& lock, unsigned rounds) {
 
 }  // namespace
 
-crowd_result crowd(const contender& lock, int processes, int threads, std::chrono::nanoseconds time) {
-    const int lanes = processes * threads;
+crowd_result crowd(const contender& lock, const crowd_shape& shape, std::chrono::nanoseconds time) {
+    const int lanes = shape.processes * shape.threads;
     if (lanes > most_lanes) throw std::invalid_argument("too many threads");
     const shared<crowd_board> board;
-    crew all{processes, [&](int process) {
+    crew all{shape.processes, shape.where, [&](int process) {
                  const maker make = lock.open(process);
-                 in_threads(threads,
-                            [&](int thread) { take_turns(*board, *make(), process * threads + thread, threads); });
+                 in_threads(shape.threads,
+                            [&](int thread) { take_turns(*board, *make(), process * shape.threads + thread, shape); });
              }};
-    all.wait_for([&] { return board->ready.get() == static_cast<unsigned>(lanes); });
+    all.wait_for([&] { return board->ready == lanes; });
+    board->now.set(rushing);
+    pause_for(rush);
     const auto begun = steady_clock::now();
-    board->go.set(1);
+    board->now.set(measuring);
     pause_for(time);
-    board->over = true;
+    board->now.set(over);
     const std::chrono::duration<double> took = steady_clock::now() - begun;
     all.finish();
 
@@ -161,11 +173,11 @@ crowd_result crowd(const contender& lock, int processes, int threads, std::chron
             .most_share = static_cast<double>(most) / mean};
 }
 
-wake_result wake(const contender& lock, int rounds, std::chrono::nanoseconds pause) {
+wake_result wake(const contender& lock, int rounds, std::chrono::nanoseconds pause, placement where) {
     if (rounds < 1 || rounds > most_rounds) throw std::invalid_argument("rounds must be 1 to 1,000");
     const auto count = static_cast<unsigned>(rounds);
     const shared<wake_board> board;
-    crew both{2, [&](int process) {
+    crew both{2, where, [&](int process) {
                   const maker make = lock.open(process);
                   const auto mine = make();
                   if (process == 0) return give(*board, *mine, count, pause);
