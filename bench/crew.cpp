@@ -38,6 +38,7 @@ void settle(int number) {
     }
 }
 
+constexpr int interrupts[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 volatile std::sig_atomic_t interrupted = 0;
 
 void note_interrupt(int) {
@@ -49,7 +50,7 @@ void note_interrupt(int) {
 void heed_interrupts() {
     struct sigaction how {};
     how.sa_handler = note_interrupt;
-    for (const int each : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(each, &how, nullptr);
+    for (const int each : interrupts) ::sigaction(each, &how, nullptr);
 }
 
 void pause_for(std::chrono::nanoseconds time) {
@@ -69,7 +70,7 @@ crew::crew(int processes, placement where, const std::function<void(int process)
             members_.push_back(pid);
             continue;
         }
-        for (const int each : {SIGINT, SIGTERM, SIGHUP}) ::signal(each, SIG_DFL);
+        for (const int each : interrupts) ::signal(each, SIG_DFL);
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != parent) ::_exit(1);
         ::alarm(std::chrono::seconds{2 * patience}.count());

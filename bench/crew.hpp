@@ -43,7 +43,7 @@ private:
 // Sleeps in the midst of a measurement. Throws when the user interrupts the program, so that it can tidy up.
 void pause_for(std::chrono::nanoseconds time);
 
-// From now on Ctrl-C and the like end pause_for() and what is built on it.
+// From now on Ctrl-C, a reader that left and the like end pause_for() and what is built on it.
 void heed_interrupts();
 
 }  // namespace bench

@@ -1,7 +1,6 @@
 #include "figures.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <ostream>
 
@@ -70,29 +69,31 @@ void table::print(const figure& one) {
 
 void print_json(std::ostream& out, const figure& one) {
     // The texts are ours and hold nothing that JSON would have escaped.
-    const auto text = [&](const char* key, const std::string& value) {
-        out << '"' << key << "\":\"" << value << "\",";
+    std::string object;
+    const auto add = [&](const std::string& key, const std::string& value) {
+        object += (object.empty() ? "{\"" : ",\"") + key + "\":" + value;
     };
-    const auto value = [&](const char* key, double given) {
+    const auto quoted = [](const std::string& text) { return '"' + text + '"'; };
+    const auto plain = [](double value) {
         char digits[64];
-        std::snprintf(digits, sizeof digits, "%.6g", given);
-        out << '"' << key << "\":" << digits;
+        std::snprintf(digits, sizeof digits, "%.6g", value);
+        return std::string(digits);
     };
-    out << '{';
-    text("workload", one.workload);
-    text("subject", one.subject);
-    text("metric", one.metric);
-    text("unit", one.unit);
-    value("value", one.value.median);
-    value(",\"min", one.value.least);
-    value(",\"max", one.value.most);
+    add("workload", quoted(one.workload));
+    add("subject", quoted(one.subject));
+    add("metric", quoted(one.metric));
+    add("unit", quoted(one.unit));
+    add("value", plain(one.value.median));
+    add("min", plain(one.value.least));
+    add("max", plain(one.value.most));
     if (one.ratio) {
-        out << ',';
-        text("baseline", one.baseline);
-        value("ratio", one.ratio->median);
-        if (one.bar) out << ",\"bar_met\":" << (one.bar_missed() ? "false" : "true");
+        add("baseline", quoted(one.baseline));
+        add("ratio", plain(one.ratio->median));
+        add("ratio_min", plain(one.ratio->least));
+        add("ratio_max", plain(one.ratio->most));
     }
-    out << '}' << std::endl;
+    if (one.ratio && one.bar) add("bar_met", one.bar_missed() ? "false" : "true");
+    out << object << '}' << std::endl;
 }
 
 }  // namespace bench
