@@ -18,11 +18,13 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -71,7 +73,8 @@ public:
 
     void run() {
         if (!how_.json) {
-            std::cout << store_ << ", median of " << how_.runs << " runs in turn, least - most\n";
+            std::cout << store_ << ", " << std::thread::hardware_concurrency() << " processors, median of " << how_.runs
+                      << " runs in turn, least - most\n";
         }
         if (how_.wants("uncontended")) uncontended();
         for (const placement where : {placement::together, placement::apart}) {
@@ -156,6 +159,7 @@ private:
     template <class Result, class Run>
     std::vector<std::vector<Result>> measure(const std::vector<contender>& all, Run run) const {
         std::vector<std::function<Result()>> subjects;
+        subjects.reserve(all.size());
         for (const contender& each : all) subjects.push_back([&each, run] { return run(each); });
         return in_turn(how_.runs, subjects);
     }

@@ -56,6 +56,11 @@ public:
         }
     }
 
+    // Sleeps as long as it is `old`.
+    void await_change(std::uint32_t old) {
+        while (get() == old) ::syscall(SYS_futex, address(), FUTEX_WAIT, old, nullptr, nullptr, 0);
+    }
+
 private:
     std::uint32_t* address() { return reinterpret_cast<std::uint32_t*>(&value_); }
 

@@ -49,7 +49,7 @@ void warm_up(turnstile& lock) {
 void take_turns(crowd_board& board, turnstile& lock, int number, const crowd_shape& shape) {
     warm_up(lock);
     ++board.ready;
-    board.now.await(rushing, measuring);
+    board.now.await_change(gathering);
 
     lane mine{};
     std::uint32_t now = rushing;
@@ -78,6 +78,7 @@ void in_threads(int count, const std::function<void(int)>& work) {
     std::exception_ptr failure;
     std::mutex failure_guard;
     std::vector<std::thread> all;
+    all.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
         all.emplace_back([&, i] {
             try {
