@@ -20,6 +20,13 @@ if(MORTISE_WITH_TESTS)
     include(GoogleTest)
 endif()
 
+# ThreadSanitizer ends a child of fork that starts a thread, unless the program asks it not to. For programs that fork.
+function(mortise_allow_threads_after_fork target)
+    if(MORTISE_SANITIZE MATCHES "thread")
+        target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/tsan_options.cpp)
+    endif()
+endfunction()
+
 # mortise_add_tests(<target> SOURCES <file>... [LIBRARIES <target>...] [PROPERTIES <ctest property> <value>...]
 #     [WITHOUT_LIBRARY])
 # One program, each of its tests a ctest entry. It sees the internals of the library and tests/support, unless it is
@@ -28,6 +35,7 @@ function(mortise_add_tests target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "WITHOUT_LIBRARY" "" "SOURCES;LIBRARIES;PROPERTIES")
     add_executable(${target} ${arg_SOURCES})
     mortise_own(${target})
+    mortise_allow_threads_after_fork(${target})
     target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     if(NOT arg_WITHOUT_LIBRARY)

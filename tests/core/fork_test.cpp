@@ -1,4 +1,5 @@
 // fork: the child is told so by every verb and touches nothing; the parent does not notice.
+#include "support/children.hpp"
 #include "support/faulty_store.hpp"
 #include "support/recording_observer.hpp"
 #include "support/waiting.hpp"
@@ -70,6 +71,7 @@ int in_child(Work&& work) {
     const pid_t child = ::fork();
     if (child == 0) {
         ::alarm(30);  // a child that hangs is killed
+        take_other_stacks();
         findings found;
         work(found);
         ::_exit(found.first());
@@ -244,7 +246,6 @@ TEST_F(forking, a_waiting_thread_of_the_parent_gets_its_lock_all_the_same) {
 }
 
 TEST_F(forking, a_child_may_make_a_client_of_its_own) {
-    if (under_tsan) GTEST_SKIP() << "ThreadSanitizer ends a forked child of a threaded process that makes a thread";
     const hold held = locks.acquire("job");
     EXPECT_EQ(0, in_child([&](findings& found) {
                   client own{"memory:of-the-child"};
