@@ -1,131 +1,34 @@
-// The state of one name, and every way it can change.
-//
-// This is the machine behind `memory:`, and the model other stores are tested against. It is pure: no clock, no thread,
-// no map of names, no I/O. Each call is given the instant it happens at, and says in `effects` who has to be told.
-//
-//   - Weights that fit are granted, first come, first served. A big claim at the head blocks smaller ones behind it.
-//   - The counter of each grant is max(last + 1, wall time in us): it rises within one life of the state by the first
-//     part, and over a lost state by the second.
-//   - Ids that ended are remembered for a while, so a repeated release gets its first answer and a claim that arrives
-//     after its own release is not granted.
-//
-// To extend: a new verb is a member that first calls settle(), then changes holders_ or the queue, then grants.
+// The state of one name, kept in this process. What it does is in lock_rules.hpp; here is only where the claims are.
 #pragma once
 
-#include <mortise/claim_id.hpp>
-#include <mortise/config.hpp>
-#include <mortise/error.hpp>
-#include <mortise/spi/store.hpp>
+#include "base/lock_rules.hpp"
 
-#include <cstdint>
+#include <cstddef>
 #include <deque>
-#include <memory>
-#include <optional>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 namespace mortise::inline v0::base {
 
-struct instant {
-    spi::time_point now;
-    std::uint64_t wall_us = 0;  // for tokens only; nothing else reads a wall clock
+class lock_state : public lock_rules<lock_state> {
+    friend lock_rules;
 
-    static instant at(spi::time_point now);  // with the wall clock as it is
-};
-
-// Where a claim came from, for whoever finds the lock taken; shared by all claims of a client.
-struct whereabouts {
-    std::string host;
-    std::int64_t pid = 0;
-};
-
-// A claim as the state keeps it. `session` is whoever has to be told, and who takes its claims along when it goes.
-struct kept_claim {
-    claim_id id{};
-    std::uint64_t session = 0;
-    std::uint32_t weight = 1;
-    bool detached = false;
-    std::optional<spi::duration> lease{};
-    std::shared_ptr<const whereabouts> from{};
-    std::string label{};
-
-    // Once granted.
-    std::uint64_t counter = 0;
-    spi::time_point since{};
-    spi::time_point ends = spi::time_point::max();
-
-    static kept_claim of(const spi::claim_request& wanted, std::uint64_t session,
-                         std::shared_ptr<const whereabouts> from);
-
-    // The grant or its latest renewal.
-    spi::time_point counted_from() const noexcept { return lease ? ends - *lease : since; }
-    mortise::holder describe(spi::time_point now) const;
-};
-
-struct effects {
-    struct notice {
-        std::uint64_t session;
-        claim_id id;
-        spi::grant grant;
-    };
-    std::vector<notice> granted;  // queued claims whose turn has come
-    std::vector<notice> lost;     // holds that were broken
-};
-
-class lock_state {
 public:
+    static constexpr std::size_t most_remembered = 32;
+
     // `floor`: counters of this state are larger.
     explicit lock_state(std::uint64_t floor = 0) : last_(floor) {}
 
-    struct verdict {
-        spi::claim_answer::verdict is = spi::claim_answer::verdict::unknown;
-        errc reason{};                   // when refused
-        spi::grant grant{};              // when granted
-        const kept_claim* in_the_way{};  // when busy or queued; good until the next call
-        std::size_t place = 0;           // when queued
-        std::optional<spi::duration> free_in{};
-        std::uint32_t capacity = 0;  // of the name, as it is in use
-
-        spi::claim_answer answer(const spi::claim_request& wanted, spi::time_point now) const;
-    };
-    verdict claim(kept_claim wanted, std::uint32_t capacity, bool queue, instant at, effects& out);
-
-    spi::renewal_answer renew(const claim_id&, spi::duration lease, instant at, effects& out);
-    // By whichever session; if it is not the holder's own, the holder is told that it lost.
-    spi::release_answer release(const claim_id&, std::uint64_t by, instant at, effects& out);
-    bool break_hold(std::uint64_t counter, instant at, effects& out);
-
-    // A session goes: its waiting claims leave the queue and its holds end, detached ones excepted. Nobody will ask about
-    // these ids again, so none is remembered.
-    void drop_session(std::uint64_t session, instant at, effects& out);
-
-    // Ends what has expired and grants what fits. Every verb does this first.
-    void settle(instant at, effects& out);
-
-    // Holding or waiting.
-    bool knows(const claim_id& id) const noexcept;
-
     const std::vector<kept_claim>& holders() const noexcept { return holders_; }
     std::size_t waiting() const noexcept { return queue_ ? queue_->line.size() - queue_->gaps : 0; }
-    std::uint64_t first_waiting_session() const { return queue_->line.front().claim.session; }  // only if waiting() > 0
+    const kept_claim& first_waiting() const { return queue_->line.front().claim; }  // only if waiting() > 0
     std::uint32_t capacity() const noexcept { return capacity_; }
     std::uint64_t last_counter() const noexcept { return last_; }
 
     // The next instant at which settle() has something to do; max() if only a verb can change things.
     spi::time_point next_end() const noexcept { return next_end_; }
 
-    bool idle() const noexcept { return holders_.empty() && waiting() == 0; }
     // Idle, and no id is remembered any more: the state may be forgotten but for last_counter().
     bool forgettable(spi::time_point now) const noexcept;
-
-    // The state as bytes and back (lock_state_bytes.cpp), for stores that keep it outside of the process. Ids that are no
-    // longer remembered are left out. restore() throws std::runtime_error for bytes that save() did not make.
-    std::string save(spi::time_point now) const;
-    static lock_state restore(std::string_view bytes);
-
-    static constexpr spi::duration remembered_for = std::chrono::seconds{10};
-    static constexpr std::size_t most_remembered = 32;
 
 private:
     struct waiter {
@@ -139,31 +42,58 @@ private:
         std::size_t gaps = 0;
         std::unordered_map<claim_id, std::uint64_t> numbers;
 
-        waiter* find(const claim_id&) noexcept;
+        const waiter* find(const claim_id&) const noexcept;
         std::size_t place_of(const claim_id&) const noexcept;
         void leave(const claim_id&);
         void trim();
     };
-    struct ended {
-        claim_id id;
-        spi::time_point until;
-        std::optional<spi::release_answer> answer;  // unset: expired, and not yet asked about
-    };
+    using holder_spot = std::optional<std::size_t>;  // into holders_
+    using waiter_spot = const waiter*;
 
-    std::size_t index_of(const claim_id&) const noexcept;  // holders_.size(): not there
-    spi::grant install(kept_claim wanted, instant at);
-    void add_holder(kept_claim granted);
-    void remove_holder(std::size_t index);
+    // What lock_rules builds on.
+    std::uint64_t used() const noexcept { return used_; }
+    void begin(std::uint32_t capacity) noexcept { capacity_ = capacity; }
+    void last_counter(std::uint64_t n) noexcept { last_ = n; }
+    holder_spot find_holder(const claim_id&) const noexcept;
+    holder_spot find_counter(std::uint64_t counter) const noexcept;
+    holder_spot first_holder() const noexcept { return holders_.empty() ? holder_spot{} : holder_spot{0}; }
+    waiter_spot find_waiter(const claim_id& id) const noexcept { return queue_ ? queue_->find(id) : nullptr; }
+    const kept_claim& at(holder_spot spot) const noexcept { return holders_[*spot]; }
+    mortise::holder describe(holder_spot spot, spi::time_point now) const { return at(spot).describe(now); }
+    std::size_t place_of(waiter_spot spot) const noexcept { return queue_->place_of(spot->claim.id); }
+    void hold(kept_claim granted);
+    void enqueue(kept_claim wanted);
+    const kept_claim& promote(std::uint64_t counter, spi::time_point since);
+    void extend(holder_spot spot, spi::duration lease, spi::time_point ends);
+    void remove(holder_spot spot);
+    void leave(waiter_spot spot);
+    template <class Which>
+    void remove_if(const Which& which) {
+        for (std::size_t i = holders_.size(); i-- > 0;)
+            if (which(holders_[i])) take_out(i);
+        find_next_end();
+        tidy();
+    }
+    template <class Which>
+    void leave_if(const Which& which) {
+        if (!queue_) return;
+        std::vector<claim_id> leaving;
+        for (const waiter& w : queue_->line)
+            if (!w.gone && which(w.claim)) leaving.push_back(w.claim.id);
+        for (const claim_id& id : leaving) queue_->leave(id);
+        tidy();
+    }
+    void remember(const ended_claim& old);
+    ended_claim* remembered(const claim_id& id, spi::time_point now) noexcept;
+
+    void take_out(std::size_t index);
     void find_next_end() noexcept;
-    void grant_next(instant at, effects& out);
-    void remember(const claim_id&, std::optional<spi::release_answer>, spi::time_point now);
-    ended* remembered(const claim_id&, spi::time_point now) noexcept;
-    spi::release_answer stranger_answer() const noexcept;
+    void tidy() noexcept;
 
     std::vector<kept_claim> holders_;                                     // oldest first, while they are few
     std::unique_ptr<std::unordered_map<claim_id, std::size_t>> indices_;  // into it, once they are many
     std::unique_ptr<queue> queue_;
-    std::vector<ended> ended_;  // a ring once full
+    std::vector<ended_claim> ended_;  // a ring once full
     std::uint64_t last_;
     std::uint64_t used_ = 0;
     spi::time_point next_end_ = spi::time_point::max();  // of many holders, not later than

@@ -9,6 +9,15 @@ events::~events() = default;
 store::~store() = default;
 fixture::~fixture() = default;
 
+void store::sleep(sleeper& who) {
+    int seen = sleeper::awake;
+    if (who.is.compare_exchange_strong(seen, sleeper::asleep)) who.is.wait(sleeper::asleep);
+}
+
+void store::wake(sleeper& who) noexcept {
+    if (who.is.exchange(sleeper::answered) == sleeper::asleep) who.is.notify_one();
+}
+
 store_wrapper::store_wrapper(const context& outer, const store_factory& make_inner)
     : outer_(outer), inner_(make_inner(context{outer.clock, *this, outer.host, outer.pid})) {}
 
@@ -31,6 +40,12 @@ void store_wrapper::list(reply<listing> done) {
 }
 void store_wrapper::break_hold(std::string_view name, std::uint64_t counter, reply<bool> done) {
     inner_->break_hold(name, counter, std::move(done));
+}
+void store_wrapper::sleep(sleeper& who) {
+    inner_->sleep(who);
+}
+void store_wrapper::wake(sleeper& who) noexcept {
+    inner_->wake(who);
 }
 void store_wrapper::close() noexcept {
     inner_->close();

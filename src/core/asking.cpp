@@ -45,7 +45,8 @@ void engine::ask(const std::shared_ptr<cohort>& c) {
                   .kept_by = c->terms.detached ? kept_by::lease : kept_by::process,
                   .queue = std::any_of(c->line.begin(), c->line.end(),
                                        [](const auto& who) { return !who->waiting->no_wait; }),
-                  .label = *c->terms.label};
+                  .label = *c->terms.label,
+                  .berth = c->line.empty() ? 0 : c->line.front()->waiting->berth};
     }
     store_->claim(wanted, [c, sent](spi::claim_answer said) { c->home->answered(c, sent, std::move(said)); });
 

@@ -106,6 +106,7 @@ public:
         core::line::iterator place;
         spi::time_point deadline = spi::time_point::max();
         spi::clock::timer_id timer = 0;
+        std::uint32_t berth = 0;
         std::optional<std::stop_callback<std::function<void()>>> on_stop;
         bool no_wait = false;
         bool stopped = false;  // cancelled before it was in line

@@ -24,6 +24,12 @@ client_options checked(client_options options) {
     return options;
 }
 
+// Where this thread sleeps when it blocks: any number that others are unlikely to have.
+std::uint32_t this_thread_berth() noexcept {
+    thread_local const auto mine = static_cast<std::uint32_t>(claim_id::random().bits[0]) | 1u;
+    return mine;
+}
+
 }  // namespace
 
 std::shared_ptr<engine> engine::make(const spi::store_factory& store, spi::world around, client_options options,
@@ -150,7 +156,7 @@ std::vector<std::shared_ptr<cohort>> engine::shard::all() const {
     return both;
 }
 
-void engine::start(claim wanted, unique_function<void(attempt)> done) {
+void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint32_t berth) {
     if (forked()) return done(refuse(errc::forked, wanted.name));
     base::check(wanted);
     if (auto no = not_promised(wanted)) {
@@ -169,6 +175,7 @@ void engine::start(claim wanted, unique_function<void(attempt)> done) {
     who->waiting = std::make_unique<claimant::wait>();
     claimant::wait& w = *who->waiting;
     w.done = std::move(done);
+    w.berth = berth;
     if (const auto wait = wanted.options.wait) {
         w.no_wait = *wait == spi::duration::zero();
         if (!w.no_wait && *wait < detail::for_ever) w.deadline = who->since + *wait;
@@ -218,17 +225,19 @@ void engine::start(claim wanted, unique_function<void(attempt)> done) {
 }
 
 attempt engine::acquire(claim wanted) {
-    struct slot {
+    struct caller : spi::sleeper {
         std::optional<attempt> result;
-        std::atomic<int> ready{0};  // an int is waited for by itself; of any other size, libstdc++ wakes a whole crowd
     };
-    auto mine = std::make_shared<slot>();  // shared: whoever notifies may be the last to look
-    start(std::move(wanted), [mine](attempt result) {
-        mine->result.emplace(std::move(result));
-        mine->ready.store(1, std::memory_order_release);
-        mine->ready.notify_one();
-    });
-    mine->ready.wait(0, std::memory_order_acquire);
+    auto mine = std::make_shared<caller>();  // shared: whoever wakes it may be the last to look
+    mine->berth = this_thread_berth();
+    start(
+        std::move(wanted),
+        [this, mine](attempt result) {
+            mine->result.emplace(std::move(result));
+            store_->wake(*mine);
+        },
+        mine->berth);
+    store_->sleep(*mine);
     return std::move(*mine->result);
 }
 

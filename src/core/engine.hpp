@@ -46,7 +46,8 @@ public:
     ~engine() override;
 
     // `done` is called exactly once, from any thread, possibly before start returns. Throws for invalid arguments.
-    void start(claim wanted, unique_function<void(attempt)> done);
+    // `berth` is where the caller sleeps meanwhile, if it does (spi::sleeper).
+    void start(claim wanted, unique_function<void(attempt)> done, std::uint32_t berth = 0);
     attempt acquire(claim wanted);  // blocks
 
     release_result release(const std::shared_ptr<claimant>& who, std::error_code& ec) noexcept;

@@ -35,13 +35,13 @@ protected:
         std::optional<spi::duration> lease = 30s;
     };
 
-    lock_state::verdict claim(std::uint64_t n, const terms& t) {
+    base::verdict claim(std::uint64_t n, const terms& t) {
         told = {};
         return state.claim(
             {.id = id(n), .session = t.session, .weight = t.weight, .detached = t.detached, .lease = t.lease},
             t.capacity, t.queue, now, told);
     }
-    lock_state::verdict claim(std::uint64_t n) { return claim(n, terms{}); }
+    base::verdict claim(std::uint64_t n) { return claim(n, terms{}); }
     release_answer release(std::uint64_t n, std::uint64_t by = 1) {
         told = {};
         return state.release(id(n), by, now, told);
@@ -97,7 +97,7 @@ TEST_F(lock_state_test, one_that_does_not_queue_is_told_who_is_in_the_way) {
     claim(2);
     const auto got = claim(3, {.queue = false});
     EXPECT_EQ(got.is, verdict::busy);
-    ASSERT_NE(got.in_the_way, nullptr);
+    ASSERT_TRUE(got.in_the_way);
     EXPECT_EQ(got.in_the_way->id, id(1));
     EXPECT_EQ(got.free_in, 30s);
     EXPECT_EQ(got.place, 2u) << "where it would have stood";

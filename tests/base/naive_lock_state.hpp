@@ -1,4 +1,4 @@
-// base/lock_state once more, in the most obvious way: what the real one is compared with.
+// base/lock_rules once more, in the most obvious way: what the real ones are compared with.
 //
 // Vectors and linear scans, nothing cached, nothing shared with the real one but the types of its answers. `flaw` makes it
 // wrong in one known way each, to show that the comparison would notice.
@@ -88,7 +88,9 @@ public:
         std::optional<spi::duration> free_in{};
     };
 
-    explicit naive_lock_state(flaw wrong = flaw::none) : wrong_(wrong) {}
+    explicit naive_lock_state(flaw wrong = flaw::none, std::uint64_t floor = 0,
+                              std::size_t remembers = base::lock_state::most_remembered)
+        : last(floor), wrong_(wrong), remembers_(remembers) {}
 
     answer ask(const claim& wanted, std::uint32_t capacity, bool queue_up, instant at) {
         settle(at);
@@ -132,7 +134,8 @@ public:
         for (std::size_t i = 0; i < holders.size(); ++i) {
             if (holders[i].id != id && wrong_ != flaw::anybody_may_release) continue;
             const claim held = holders[i];
-            if (held.session != by) lost.push_back({held.session, held.id, {held.counter, held.lease, held.since}});
+            if (held.session != by)
+                lost.push_back({held.session, held.id, {held.counter, held.lease, held.since}, held.berth});
             holders.erase(holders.begin() + static_cast<std::ptrdiff_t>(i));
             return over(id, at);
         }
@@ -157,7 +160,7 @@ public:
             if (holders[i].counter != counter) continue;
             const claim broken = holders[i];
             holders.erase(holders.begin() + static_cast<std::ptrdiff_t>(i));
-            lost.push_back({broken.session, broken.id, {broken.counter, broken.lease, broken.since}});
+            lost.push_back({broken.session, broken.id, {broken.counter, broken.lease, broken.since}, broken.berth});
             remember(broken.id, std::nullopt, at);
             if (wrong_ != flaw::breaking_keeps_the_counter) ++last;
             grant_head(at);
@@ -201,7 +204,7 @@ public:
     std::vector<claim> queue;    // in the order of their coming
     std::vector<notice> granted;
     std::vector<notice> lost;
-    std::uint64_t last = 0;
+    std::uint64_t last;
 
 private:
     struct ended {
@@ -238,7 +241,7 @@ private:
             const claim head = *next;
             queue.erase(next);
             const claim& now_holds = install(head, at);
-            granted.push_back({now_holds.session, now_holds.id, grant_of(now_holds)});
+            granted.push_back({now_holds.session, now_holds.id, grant_of(now_holds), now_holds.berth});
         }
     }
 
@@ -256,11 +259,12 @@ private:
     }
     void remember(const claim_id& id, std::optional<spi::release_answer> said, instant at) {
         ended_.push_back({id, at.now, said});
-        const std::size_t most = base::lock_state::most_remembered * (wrong_ == flaw::remembers_too_many ? 2 : 1);
+        const std::size_t most = remembers_ * (wrong_ == flaw::remembers_too_many ? 2 : 1);
         if (ended_.size() > most) ended_.erase(ended_.begin());
     }
 
     flaw wrong_;
+    std::size_t remembers_;
     std::uint32_t capacity_ = 0;
     std::vector<ended> ended_;
 };

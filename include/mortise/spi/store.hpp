@@ -11,6 +11,7 @@
 #include <mortise/spi/clock.hpp>
 #include <mortise/unique_function.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +53,7 @@ struct claim_request {
     mortise::kept_by kept_by = mortise::kept_by::process;
     bool queue = false;  // wait in line if it cannot be granted now
     std::string_view label{};
+    std::uint32_t berth = 0;  // of the caller that sleeps until it is granted (see sleeper); 0: nobody does
 };
 
 struct grant {
@@ -129,6 +131,15 @@ struct context {
     std::int64_t pid;
 };
 
+// A caller that blocks until it is answered. Stores whose holders meet in memory let it sleep where they can wake it
+// themselves, without a detour over another thread of its process.
+struct MORTISE_API sleeper {
+    enum state : int { awake, asleep, answered };
+
+    std::atomic<int> is{awake};
+    std::uint32_t berth = 0;  // never 0; two sleepers rarely have the same
+};
+
 class MORTISE_API store {
 public:
     virtual ~store();
@@ -149,6 +160,11 @@ public:
     // Takes the lock from whoever holds it with that counter, tells the holder (events::lost) and raises the next
     // token. False: somebody else holds it by now, or nobody.
     virtual void break_hold(std::string_view name, std::uint64_t counter, reply<bool>) = 0;
+
+    // Returns once `who` was woken; the store may use the thread meanwhile to look for what it waits for.
+    virtual void sleep(sleeper& who);
+    // From any thread, once per sleeper, perhaps before it sleeps.
+    virtual void wake(sleeper& who) noexcept;
 
     // No reply and no event after this returns. Claims kept by the process may be dropped. Never called from inside a
     // reply or an event; a second call does nothing.

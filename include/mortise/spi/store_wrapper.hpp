@@ -21,6 +21,8 @@ public:
     void release(std::string_view name, const claim_id&, reply<release_answer>) override;
     void list(reply<listing>) override;
     void break_hold(std::string_view name, std::uint64_t counter, reply<bool>) override;
+    void sleep(sleeper& who) override;
+    void wake(sleeper& who) noexcept override;
     void close() noexcept override;
 
     void granted(std::string_view name, const claim_id&, const grant&) override;

@@ -1,8 +1,8 @@
 #include "stores/host/host_store.hpp"
 
 #include "base/limits.hpp"
-#include "base/lock_state.hpp"
-#include "stores/host/ledger.hpp"
+#include "stores/host/bells.hpp"
+#include "stores/host/named_state.hpp"
 #include "stores/host/place.hpp"
 
 #include <mortise/error.hpp>
@@ -10,18 +10,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
-#include <cstring>
-#include <deque>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace mortise::inline v0::stores::host {
@@ -29,7 +21,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How often a waiting client looks for holders that died or whose lease ended: nobody rings the bell for those.
+// How often a waiting client looks for holders that died or whose lease ended: nobody tells it of those.
 constexpr milliseconds look_every{20};
 
 const mortise::promises& promised() {
@@ -49,17 +41,12 @@ const mortise::promises& promised() {
     return all;
 }
 
-// A client of a process, as the shared state knows it: 10 bits of seat, 22 of client, 32 of term.
-std::uint64_t session_of(const seat& s, std::uint32_t client) {
-    return std::uint64_t{s.number} << 54 | std::uint64_t{client & 0x3fffff} << 32 | s.term;
-}
-seat seat_of(std::uint64_t session) {
-    return {static_cast<std::uint32_t>(session >> 54), static_cast<std::uint32_t>(session)};
-}
-std::string bell_of(const std::string& directory, std::uint64_t session) {
-    return directory + "/bell-" + std::to_string(session >> 54) + "-" + std::to_string(session & 0xffffffff) + "-" +
-           std::to_string(session >> 32 & 0x3fffff);
-}
+// What this thread last saw at a berth before it asked for a lock: whatever happens there from then on must not be slept
+// through.
+thread_local struct {
+    const std::atomic<std::uint32_t>* berth;
+    std::uint32_t value;
+} seen_before_asking{};
 
 class host_store final : public spi::store {
 public:
@@ -75,205 +62,166 @@ public:
     void release(std::string_view name, const claim_id&, spi::reply<spi::release_answer>) override;
     void list(spi::reply<spi::listing>) override;
     void break_hold(std::string_view name, std::uint64_t counter, spi::reply<bool>) override;
+    void sleep(spi::sleeper& who) override;
+    void wake(spi::sleeper& who) noexcept override;
     void close() noexcept override;
 
 private:
-    // What is left to say once the ledger is given back.
-    struct errands {
-        base::effects effects;
-        std::set<std::uint64_t> buried;
+    // A claim of this client.
+    struct own_claim {
+        std::string name;
+        std::uint32_t berth = 0;
+        block_number block = 0;
+        bool waits = false;
     };
+    using own_claims = std::vector<std::pair<claim_id, own_claim>>;
 
     void connect();
     void sit_down();
     void sweep();
-    static base::instant now();
-    template <class Verb>
-    auto with(std::string_view name, Verb&& verb);
-    void bury(base::lock_state& state, base::instant at, errands& out);
-    void keep(ledger::access& in, std::string_view name, const base::lock_state& state, base::instant at);
-    void run(const std::string& name, const errands& todo);
-    void ring(std::uint64_t session, char what);
 
-    void answer_bell();
-    void look(bool at_holds_too);
+    template <class Verb>
+    auto with(std::string_view name, block_number hint, Verb&& verb);
+    void bury(named_state& state, base::instant at, base::effects& out);
+    void tell(const std::string& name, const base::effects& out);
+    void tell_granted(const std::string& name, const base::effects::notice& what);
+    spi::claim_answer ask(const spi::claim_request& wanted, bool again, block_number& block);
+
+    template <class Which>
+    own_claims ours(const Which& which);
+    void look(const own_claims& at, bool closely);
     void look_later();
-    void forget_later(std::string name, spi::time_point now);
-    void forget_old(spi::time_point now);
 
     const place where_;
     const spi::context around_;
     const std::shared_ptr<const base::whereabouts> from_;
 
     std::mutex connecting_;
+    std::atomic<bool> connected_{false};
     std::shared_ptr<ledger> ledger_;
-    std::uint64_t session_ = 0;
-    int bell_ = -1;
-    bool swept_ = false;
+    std::unique_ptr<bells> bells_;
+    session session_ = 0;
     std::atomic<bool> closed_{false};
 
     std::mutex mutex_;
-    std::unordered_map<claim_id, std::string> waiting_;  // our claims in a queue
-    std::unordered_map<claim_id, std::string> held_;
-    std::deque<std::pair<spi::time_point, std::string>> idle_;  // names we left behind, to be forgotten
-    std::unordered_set<std::string> idle_names_;                // the same, each once
-    std::map<std::uint64_t, int> bells_;                        // of others
+    std::unordered_map<claim_id, own_claim> ours_;
     bool looking_ = false;
 };
 
 void host_store::connect() {
+    if (connected_.load(std::memory_order_acquire)) return;
     std::scoped_lock guard{connecting_};
-    if (swept_) return;
-    if (!ledger_) sit_down();
-    sweep();
-    swept_ = true;
+    if (!bells_) sit_down();
+    if (!connected_) sweep();
+    connected_ = true;
 }
 
 void host_store::sit_down() {
     static std::atomic<std::uint32_t> clients{1};
-    auto opened = ledger::open(where_);
-    session_ = session_of(opened->seats().mine(), clients.fetch_add(1));
-    const std::string path = bell_of(opened->directory(), session_);
-    const mode_t mode = [&] {
-        const int fd = where_.open_directory();
-        const mode_t is = where_.file_mode(fd);
-        ::close(fd);
-        return is;
-    }();
-    if (::mkfifo(path.c_str(), mode) != 0 || ::chmod(path.c_str(), mode) != 0 ||
-        (bell_ = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC)) < 0) {
-        const std::string why = std::strerror(errno);
-        ::unlink(path.c_str());
-        throw error(errc::exhausted, "host store in " + opened->directory() + ": cannot make " + path + ": " + why);
-    }
-    ledger_ = std::move(opened);
-    around_.clock.watch(bell_, [this] { answer_bell(); });
+    ledger_ = ledger::open(where_);
+    session_ = session_of(ledger_->seats().mine(), clients.fetch_add(1));
+    const int directory = where_.open_directory();
+    const mode_t mode = where_.file_mode(directory);
+    ::close(directory);
+    auto own = std::make_unique<bells>(ledger_->directory(), session_, mode);
+    around_.clock.watch(own->descriptor(), [this] {
+        const bool lost = bells_->answer();
+        if (!closed_) look(ours([&](const own_claim& c) { return c.waits || lost; }), false);
+    });
+    bells_ = std::move(own);
 }
 
-// What processes left behind that are gone: their claims, their bells, names nobody uses. After a restart of the machine
-// that is everything but the highest counter.
+// What processes left behind that are gone: their claims and their bells.
 void host_store::sweep() {
-    std::vector<std::pair<std::string, errands>> todo;
+    std::vector<std::pair<std::string, base::effects>> todo;
     {
         ledger::access in{*ledger_};
-        const bool fresh = in.of_this_boot();
-        const base::instant at = now();
-        in.each([&](std::string_view name, std::string_view bytes) {
-            base::lock_state state = base::lock_state::restore(bytes);
-            if (!fresh) {
-                in.raise_floor(state.last_counter());
-                in.write(name, {});
-                return;
-            }
-            errands& e = todo.emplace_back(std::string(name), errands{}).second;
-            bury(state, at, e);
-            state.settle(at, e.effects);
-            keep(in, name, state, at);
-            if (!state.idle() || state.forgettable(at.now)) return;
-            std::scoped_lock guard{mutex_};  // whoever left it may be gone
-            forget_later(std::string(name), at.now);
+        std::map<session, bool> alive;  // asked once each
+        in.each([&](block_number n) {
+            const auto dead = [&](block_number c) {
+                const auto [it, fresh] = alive.emplace(in.claim(c).session, true);
+                if (fresh) it->second = ledger_->seats().alive(seat_of(it->first));
+                return !it->second;
+            };
+            bool any = in.name(n).holders.count + in.name(n).queue.count == 0;  // killed before it forgot the name
+            for (block_number c = in.name(n).holders.first; c != 0; c = in.claim(c).next) any = any || dead(c);
+            for (block_number c = in.name(n).queue.first; c != 0; c = in.claim(c).next) any = any || dead(c);
+            if (!any) return;
+            auto& [name, out] = todo.emplace_back(std::string(in.name(n).text()), base::effects{});
+            named_state state{in, name};
+            for (const auto& [who, lives] : alive)
+                if (!lives) state.drop_session(who, base::instant::at(boot_clock::now()), out);
+            state.finish();
         });
-        if (!fresh) in.mark_this_boot();
     }
-    for (const auto& [name, e] : todo) run(name, e);
-
-    std::error_code failed;
-    for (const auto& file : std::filesystem::directory_iterator(ledger_->directory(), failed)) {
-        seat whose;
-        if (std::sscanf(file.path().filename().c_str(), "bell-%u-%u-", &whose.number, &whose.term) == 2 &&
-            !ledger_->seats().alive(whose))
-            ::unlink(file.path().c_str());
-    }
+    for (const auto& [name, out] : todo) tell(name, out);
+    bells_->take_down_those_of_the_dead(ledger_->seats());
 }
 
-base::instant host_store::now() {
-    return base::instant::at(boot_clock::now());
-}
-
-// Claims of processes that are gone end here, before the verb looks at the state.
-void host_store::bury(base::lock_state& state, base::instant at, errands& out) {
-    const auto dead = [&](std::uint64_t session) { return !ledger_->seats().alive(seat_of(session)); };
-    while (true) {
-        std::uint64_t gone = 0;
-        for (const base::kept_claim& held : state.holders())
-            if (!held.detached && dead(held.session)) gone = held.session;
-        if (gone == 0 && state.waiting() > 0 && dead(state.first_waiting_session()))
-            gone = state.first_waiting_session();
-        if (gone == 0) return;
-        state.drop_session(gone, at, out.effects);
-        out.buried.insert(gone);
-    }
-}
-
-void host_store::keep(ledger::access& in, std::string_view name, const base::lock_state& state, base::instant at) {
-    if (state.forgettable(at.now)) {
-        in.raise_floor(state.last_counter());
-        in.write(name, {});
-    } else {
-        in.write(name, state.save(at.now));
-    }
-}
-
+// A verb on one name: all of it happens, or nothing does.
 template <class Verb>
-auto host_store::with(std::string_view name, Verb&& verb) {
-    errands todo;
+auto host_store::with(std::string_view name, block_number hint, Verb&& verb) {
+    base::effects out;
     auto answer = [&] {
         ledger::access in{*ledger_};
-        const base::instant at = now();
-        const std::string bytes = in.read(name);
-        base::lock_state state = bytes.empty() ? base::lock_state{in.floor()} : base::lock_state::restore(bytes);
-        bury(state, at, todo);
-        auto said = verb(state, at, todo.effects);
-        keep(in, name, state, at);
-        if (state.idle()) {
-            std::scoped_lock guard{mutex_};
-            forget_later(std::string(name), at.now);
-        }
+        named_state state{in, name, hint};
+        auto said = verb(state, base::instant::at(boot_clock::now()), out);
+        state.finish();
         return said;
     }();
-    run(std::string(name), todo);
+    if (!out.granted.empty() || !out.lost.empty()) tell(std::string(name), out);
     return answer;
 }
 
-void host_store::run(const std::string& name, const errands& todo) {
-    for (const auto& notice : todo.effects.lost) {
-        if (notice.session == session_) {
-            around_.events.lost(name, notice.id);
-        } else {
-            ring(notice.session, 'l');
-        }
+// Ends the claims of processes that are gone, as far as they are in anybody's way.
+void host_store::bury(named_state& state, base::instant at, base::effects& out) {
+    while (true) {
+        std::optional<session> gone;
+        const auto check = [&](block_number n) {
+            const base::kept_claim c = state.at(n);
+            if (!gone && !c.detached && !ledger_->seats().alive(seat_of(c.session))) gone = c.session;
+        };
+        for (block_number n = state.first_holder(); n != 0; n = state.after(n)) check(n);
+        if (const block_number first = state.first_in_queue()) check(first);
+        if (!gone) return;
+        state.drop_session(*gone, at, out);
+        bells_->take_down(*gone);
     }
-    for (const auto& notice : todo.effects.granted) {
-        if (todo.buried.contains(notice.session)) continue;
-        if (notice.session == session_) {
-            {
-                std::scoped_lock guard{mutex_};
-                waiting_.erase(notice.id);
-                held_.emplace(notice.id, name);
-            }
-            around_.events.granted(name, notice.id, notice.grant);
-        } else {
-            ring(notice.session, 'g');
-        }
-    }
-    for (const std::uint64_t gone : todo.buried) ::unlink(bell_of(ledger_->directory(), gone).c_str());
 }
 
-void host_store::ring(std::uint64_t session, char what) {
-    std::scoped_lock guard{mutex_};
-    auto it = bells_.find(session);
-    if (it == bells_.end()) {
-        const int fd = ::open(bell_of(ledger_->directory(), session).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-        if (fd < 0) return;  // nobody listens any more; it looks by itself now and then if it does
-        if (bells_.size() >= 256) {
-            ::close(bells_.begin()->second);
-            bells_.erase(bells_.begin());
+// With the ledger given back.
+void host_store::tell(const std::string& name, const base::effects& out) {
+    for (const auto& notice : out.lost) {
+        if (notice.session != session_) {
+            bells_->ring(notice.session, bells::call::lost);
+            continue;
         }
-        it = bells_.emplace(session, fd).first;
+        {
+            std::scoped_lock guard{mutex_};
+            ours_.erase(notice.id);
+        }
+        around_.events.lost(name, notice.id);
     }
-    if (::write(it->second, &what, 1) < 0 && errno != EAGAIN) {
-        ::close(it->second);
-        bells_.erase(it);
+    for (const auto& notice : out.granted) tell_granted(name, notice);
+}
+
+void host_store::tell_granted(const std::string& name, const base::effects::notice& what) {
+    if (what.session == session_) {
+        {
+            std::scoped_lock guard{mutex_};
+            const auto it = ours_.find(what.id);
+            if (it == ours_.end() || !std::exchange(it->second.waits, false)) return;
+        }
+        around_.events.granted(name, what.id, what.grant);
+    } else if (what.berth == 0 || !ledger::wake(ledger_->berth(what.berth))) {
+        if (ledger_->seats().alive(seat_of(what.session))) {
+            bells_->ring(what.session, bells::call::granted);
+        } else {
+            with(name, 0, [&](named_state& state, base::instant at, base::effects& out) {
+                bury(state, at, out);
+                return 0;
+            });
+        }
     }
 }
 
@@ -281,33 +229,63 @@ void host_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_a
     spi::claim_answer answer;
     try {
         connect();
+        if (wanted.berth != 0) {
+            const auto& berth = ledger_->berth(wanted.berth);
+            seen_before_asking = {&berth, berth.load()};
+        }
+        bool again = false;
+        block_number block = 0;
         {
             std::scoped_lock guard{mutex_};
-            if (wanted.queue) waiting_.emplace(wanted.id, wanted.name);  // before it can be granted
+            const auto [it, fresh] = ours_.try_emplace(wanted.id);  // before it can be granted
+            again = !fresh;
+            block = it->second.block;
+            it->second = {std::string(wanted.name), wanted.berth, block, true};
         }
-        answer = with(wanted.name, [&](base::lock_state& state, base::instant at, base::effects& out) {
-            return state.claim(base::kept_claim::of(wanted, session_, from_), wanted.capacity, wanted.queue, at, out)
-                .answer(wanted, at.now);
-        });
-    } catch (const error& e) {
-        answer = {.is = spi::claim_answer::verdict::refused, .reason = e.code(), .detail = e.what()};
-    } catch (const std::exception& e) {
-        answer = {.is = spi::claim_answer::verdict::refused, .reason = errc::unreachable, .detail = e.what()};
-    }
-    {
+        answer = ask(wanted, again, block);
         std::scoped_lock guard{mutex_};
-        if (answer.is != spi::claim_answer::verdict::queued) waiting_.erase(wanted.id);
-        if (answer.is == spi::claim_answer::verdict::granted) held_.emplace(wanted.id, wanted.name);
+        if (const auto it = ours_.find(wanted.id); it != ours_.end()) {
+            using enum spi::claim_answer::verdict;
+            it->second.block = block;
+            if (answer.is == granted) it->second.waits = false;
+            if (answer.is != granted && answer.is != queued) ours_.erase(it);
+        }
+    } catch (const std::exception& e) {
+        const auto* said = dynamic_cast<const error*>(&e);
+        answer = {.is = spi::claim_answer::verdict::refused,
+                  .reason = said != nullptr ? said->code() : make_error_code(errc::unreachable),
+                  .detail = e.what()};
+        std::scoped_lock guard{mutex_};
+        ours_.erase(wanted.id);
     }
     if (answer.is == spi::claim_answer::verdict::queued) look_later();
     done(std::move(answer));
+}
+
+spi::claim_answer host_store::ask(const spi::claim_request& wanted, bool again, block_number& block) {
+    using enum spi::claim_answer::verdict;
+    return with(wanted.name, block, [&](named_state& state, base::instant at, base::effects& out) {
+        if (again && !state.knows(wanted.id))  // it ended, and somebody else ended it
+            return spi::claim_answer{.is = refused, .reason = errc::cancelled};
+        const auto once = [&] {
+            return state.claim(base::kept_claim::of(wanted, session_, from_), wanted.capacity, wanted.queue, at, out);
+        };
+        base::verdict said = once();
+        if (said.is == busy || said.reason == errc::kind_mismatch) {  // of the living?
+            bury(state, at, out);
+            if (said.is == busy || state.idle()) said = once();
+        }
+        block = state.hint();
+        return std::move(said).answer(wanted);
+    });
 }
 
 void host_store::renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) {
     std::vector<spi::renewal_answer> answers;
     for (const spi::renewal& one : due) {
         try {
-            answers.push_back(with(one.name, [&](base::lock_state& state, base::instant at, base::effects& out) {
+            connect();
+            answers.push_back(with(one.name, 0, [&](named_state& state, base::instant at, base::effects& out) {
                 return state.renew(one.id, one.lease, at, out);
             }));
         } catch (const std::exception&) {
@@ -318,18 +296,20 @@ void host_store::renew(std::span<const spi::renewal> due, spi::reply<std::vector
 }
 
 void host_store::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
+    block_number block = 0;
     {
         std::scoped_lock guard{mutex_};
-        waiting_.erase(id);
-        held_.erase(id);
+        if (const auto it = ours_.find(id); it != ours_.end()) {
+            block = it->second.block;
+            ours_.erase(it);
+        }
     }
     spi::release_answer answer = spi::release_answer::unknown;
     try {
         connect();
-        answer = with(name, [&](base::lock_state& state, base::instant at, base::effects& out) {
+        answer = with(name, block, [&](named_state& state, base::instant at, base::effects& out) {
             return state.release(id, session_, at, out);
         });
-        forget_old(boot_clock::now());
     } catch (const std::exception&) {  // asked again later
     }
     done(answer);
@@ -340,15 +320,18 @@ void host_store::list(spi::reply<spi::listing> done) {
     try {
         connect();
         ledger::access in{*ledger_};
-        const auto at = boot_clock::now();
-        in.each([&](std::string_view name, std::string_view bytes) {
-            const base::lock_state state = base::lock_state::restore(bytes);
-            for (const base::kept_claim& held : state.holders())
-                if (at < held.ends && (held.detached || ledger_->seats().alive(seat_of(held.session))))
-                    all.holds.push_back(
-                        {std::string(name), held.describe(at), state.capacity(), held.weight, state.waiting()});
+        const auto now = boot_clock::now();
+        in.each([&](block_number n) {
+            const std::string name{in.name(n).text()};
+            const named_state state{in, name};
+            for (block_number c = state.first_holder(); c != 0; c = state.after(c)) {
+                const base::kept_claim held = state.at(c);
+                if (now < held.ends && (held.detached || ledger_->seats().alive(seat_of(held.session))))
+                    all.holds.push_back({name, state.describe(c, now), state.capacity(), held.weight, state.waiting()});
+            }
         });
-        std::sort(all.holds.begin(), all.holds.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+        std::stable_sort(all.holds.begin(), all.holds.end(),
+                         [](const auto& a, const auto& b) { return a.name < b.name; });
     } catch (const error& e) {
         all.failed = e.code();
     }
@@ -359,7 +342,7 @@ void host_store::break_hold(std::string_view name, std::uint64_t counter, spi::r
     bool broken = false;
     try {
         connect();
-        broken = with(name, [&](base::lock_state& state, base::instant at, base::effects& out) {
+        broken = with(name, 0, [&](named_state& state, base::instant at, base::effects& out) {
             return state.break_hold(counter, at, out);
         });
     } catch (const std::exception&) {
@@ -367,55 +350,69 @@ void host_store::break_hold(std::string_view name, std::uint64_t counter, spi::r
     done(broken);
 }
 
-void host_store::answer_bell() {
-    char rung[64];
-    bool lost = false;
-    for (ssize_t n = 0; (n = ::read(bell_, rung, sizeof rung)) > 0;)
-        lost = lost || std::find(rung, rung + n, 'l') != rung + n;
-    if (!closed_) look(lost);
+// The caller's thread waits where whoever lets it in wakes it, and then looks for itself.
+void host_store::sleep(spi::sleeper& who) {
+    if (!connected_.load(std::memory_order_acquire)) return store::sleep(who);
+    std::atomic<std::uint32_t>& berth = ledger_->berth(who.berth);
+    std::uint32_t seen = seen_before_asking.berth == &berth ? seen_before_asking.value : berth.load();
+    seen_before_asking = {};
+    while (true) {
+        int was = spi::sleeper::awake;
+        if (!who.is.compare_exchange_strong(was, spi::sleeper::asleep)) return;
+        ledger::sleep(berth, seen);
+        seen = berth.load();
+        was = spi::sleeper::asleep;
+        if (!who.is.compare_exchange_strong(was, spi::sleeper::awake)) return;
+        if (!closed_) look(ours([&](const own_claim& c) { return c.waits && c.berth == who.berth; }), false);
+    }
 }
 
-// Who of ours was granted, or thrown out, meanwhile.
-void host_store::look(bool at_holds_too) {
-    std::map<std::string, std::vector<claim_id>> names;
-    {
-        std::scoped_lock guard{mutex_};
-        for (const auto& [id, name] : waiting_) names[name].push_back(id);
-        if (at_holds_too)
-            for (const auto& [id, name] : held_) names[name].push_back(id);
-    }
-    for (const auto& [name, ids] : names) {
-        std::vector<std::pair<claim_id, spi::grant>> granted;
-        std::vector<claim_id> lost;
+void host_store::wake(spi::sleeper& who) noexcept {
+    const std::uint32_t berth = who.berth;
+    if (who.is.exchange(spi::sleeper::answered) != spi::sleeper::asleep) return;
+    who.is.notify_one();
+    if (connected_.load(std::memory_order_acquire)) ledger::wake(ledger_->berth(berth));
+}
+
+template <class Which>
+auto host_store::ours(const Which& which) -> own_claims {
+    own_claims found;
+    std::scoped_lock guard{mutex_};
+    for (const auto& one : ours_)
+        if (which(one.second)) found.push_back(one);
+    return found;
+}
+
+// Who of ours was granted, or thrown out, meanwhile. Closely: also whether whoever is in the way lives.
+void host_store::look(const own_claims& at_these, bool closely) {
+    for (const auto& [id, known] : at_these) {
+        std::optional<spi::grant> granted;
+        bool lost = false;
         try {
-            const std::vector<claim_id>& ours = ids;
-            with(name, [&](base::lock_state& state, base::instant at, base::effects& out) {
-                state.settle(at, out);
-                for (const base::kept_claim& held : state.holders())
-                    if (std::find(ours.begin(), ours.end(), held.id) != ours.end())
-                        granted.push_back({held.id, {held.counter, held.lease, held.counted_from()}});
-                for (const claim_id& id : ours)
-                    if (!state.knows(id)) lost.push_back(id);
+            with(known.name, known.block, [&, &id = id](named_state& state, base::instant at, base::effects& out) {
+                if (closely) {
+                    bury(state, at, out);
+                    state.settle(at, out);
+                }
+                if (const block_number mine = state.find_holder(id)) {
+                    granted = state.at(mine).grant();
+                } else {
+                    lost = !state.find_waiter(id);
+                }
                 return 0;
             });
         } catch (const std::exception&) {
             continue;  // looked at again soon
         }
-        for (const auto& one : granted) {
-            {
-                std::scoped_lock guard{mutex_};
-                if (waiting_.erase(one.first) == 0) continue;
-                held_.emplace(one.first, name);
-            }
-            around_.events.granted(name, one.first, one.second);
+        {
+            std::scoped_lock guard{mutex_};
+            const auto it = ours_.find(id);
+            if (it == ours_.end()) continue;
+            if (granted && !std::exchange(it->second.waits, false)) continue;
+            if (lost) ours_.erase(it);
         }
-        for (const claim_id& id : lost) {
-            {
-                std::scoped_lock guard{mutex_};
-                if (waiting_.erase(id) + held_.erase(id) == 0) continue;
-            }
-            around_.events.lost(name, id);
-        }
+        if (granted) around_.events.granted(known.name, id, *granted);
+        if (lost) around_.events.lost(known.name, id);
     }
 }
 
@@ -427,78 +424,31 @@ void host_store::look_later() {
     }
     around_.clock.at(around_.clock.now() + look_every, [this] {
         if (closed_) return;
-        bool more = false;
         {
             std::scoped_lock guard{mutex_};
             looking_ = false;
-            more = !waiting_.empty();
         }
-        if (!more) return;
-        look(false);
+        const own_claims waiting = ours([](const own_claim& c) { return c.waits; });
+        if (waiting.empty()) return;
+        look(waiting, true);
         look_later();
     });
 }
 
-// With mutex_ held.
-void host_store::forget_later(std::string name, spi::time_point at) {
-    if (!idle_names_.insert(name).second) return;
-    idle_.emplace_back(at + base::lock_state::remembered_for, std::move(name));
-}
-
-void host_store::forget_old(spi::time_point at) {
-    for (int n = 0; n < 2; ++n) {
-        std::string name;
-        {
-            std::scoped_lock guard{mutex_};
-            if (idle_.empty() || idle_.front().first > at) return;
-            name = std::move(idle_.front().second);
-            idle_.pop_front();
-            idle_names_.erase(name);
-        }
-        ledger::access in{*ledger_};
-        const std::string bytes = in.read(name);
-        if (bytes.empty()) continue;
-        const base::lock_state state = base::lock_state::restore(bytes);
-        keep(in, name, state, now());
-        if (!state.idle() || state.forgettable(at)) continue;
-        std::scoped_lock guard{mutex_};  // it was used again meanwhile
-        forget_later(std::move(name), at);
-    }
-}
-
 void host_store::close() noexcept {
-    if (closed_.exchange(true) || !ledger_) return;
-    around_.clock.unwatch(bell_);
+    if (closed_.exchange(true) || !bells_) return;
+    around_.clock.unwatch(bells_->descriptor());
+    std::set<std::string> names;
+    for (const auto& one : ours([](const own_claim&) { return true; })) names.insert(one.second.name);
     try {
-        std::set<std::string> names;
-        {
-            std::scoped_lock guard{mutex_};
-            for (const auto& one : waiting_) names.insert(one.second);
-            for (const auto& one : held_) names.insert(one.second);
-            for (const auto& one : idle_) names.insert(one.second);
-        }
-        for (const std::string& name : names) {
-            errands todo;
-            {
-                ledger::access in{*ledger_};
-                const std::string bytes = in.read(name);
-                if (bytes.empty()) continue;
-                base::lock_state state = base::lock_state::restore(bytes);
-                state.drop_session(session_, now(), todo.effects);
-                if (state.idle()) {
-                    in.raise_floor(state.last_counter());
-                    in.write(name, {});
-                } else {
-                    in.write(name, state.save(boot_clock::now()));
-                }
-            }
-            run(name, todo);
-        }
+        for (const std::string& name : names)
+            with(name, 0, [&](named_state& state, base::instant at, base::effects& out) {
+                state.drop_session(session_, at, out);
+                return 0;
+            });
     } catch (const std::exception&) {  // whoever comes next sweeps up
     }
-    ::unlink(bell_of(ledger_->directory(), session_).c_str());
-    ::close(bell_);
-    for (const auto& bell : bells_) ::close(bell.second);
+    bells_->take_down(session_);
 }
 
 }  // namespace

@@ -383,7 +383,7 @@ TEST_F(host_store, tokens_rise_also_if_the_wall_clock_is_set_back) {
     const std::uint64_t ahead = token{first}.counter() + 3'000'000'000'000'000u;
     child future{[&] {
         const auto kept = ledger::open({directory_, true});
-        ledger::access{*kept}.raise_floor(ahead);
+        ledger::access{*kept}.raise_counter(ahead);
         return 0;
     }};
     ASSERT_EQ(future.wait(), 0);

@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <climits>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <map>
 #include <thread>
+#include <vector>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,29 +27,21 @@ namespace mortise::inline v0::stores::host {
 namespace {
 
 constexpr char magic[24] = "mortise host store\n";
-constexpr std::uint32_t version = 1;
-constexpr std::uint32_t block_size = 256;
-constexpr std::uint32_t payload = block_size - 4;  // after the link to the next block
-constexpr std::uint32_t bucket_count = 4096;
-constexpr std::uint64_t buckets_at = 64 * 1024;
+constexpr std::uint32_t version = 2;
+constexpr std::uint32_t block_size = 512;
+constexpr std::uint32_t berth_count = 16384;
+constexpr std::uint32_t end_count = 4096;
+constexpr std::uint32_t bucket_count = 16384;
+constexpr std::uint64_t berths_at = 64 * 1024;
+constexpr std::uint64_t ends_at = berths_at + berth_count * 4;
+constexpr std::uint64_t buckets_at = ends_at + end_count * sizeof(base::ended_claim);
 constexpr std::uint64_t blocks_at = buckets_at + bucket_count * 4;
-constexpr std::uint64_t most_blocks = 4u << 20;  // 1 GiB of them
-constexpr std::uint32_t first_blocks = 1024;
-constexpr std::uint32_t reserved_blocks = 64;  // even a release needs a few for a moment, also when the disk is full
+constexpr std::uint64_t most_blocks = 2u << 20;  // 1 GiB of them
+constexpr std::uint32_t first_blocks = 512;
 constexpr std::uint64_t mapped = blocks_at + most_blocks * block_size;
 
-// Fields of a name's record. The first word of every block is its link on the free list, and stays untouched in a block
-// that is being filled: until the commit it is still free.
-constexpr std::size_t link_field = 0;
-constexpr std::size_t next_in_bucket_field = 4;
-constexpr std::size_t state_head_field = 8;
-constexpr std::size_t state_size_field = 12;
-constexpr std::size_t name_size_field = 16;
-constexpr std::size_t name_field = 20;
-
-std::uint32_t blocks_for(std::size_t bytes) {
-    return static_cast<std::uint32_t>((bytes + payload - 1) / payload);
-}
+static_assert(sizeof(base::ended_claim) == 32);
+static_assert(sizeof(name_block) <= block_size && sizeof(claim_block) <= block_size);
 
 // The same in every build: it is part of the format.
 std::uint64_t fnv1a(std::string_view text) {
@@ -73,12 +66,20 @@ long futex(std::atomic<std::uint32_t>& word, int op, std::uint32_t value, const 
     return ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), op, value, timeout, nullptr, 0);
 }
 
-}  // namespace
+// The order in which a process that may be killed does things.
+void in_this_order() noexcept {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+}
 
-struct ledger::change {
-    std::uint64_t offset;
-    std::uint32_t value;
-};
+void breathe() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+}  // namespace
 
 struct ledger::header {
     char magic[24];
@@ -87,24 +88,19 @@ struct ledger::header {
     std::array<char, 40> boot;
     std::atomic<std::uint32_t> lock;
     std::uint32_t total_blocks;
-    std::uint32_t free_head;
+    block_number free_first;
     std::uint32_t free_blocks;
-    std::uint64_t floor;
+    std::uint64_t last_counter;
     std::atomic<std::uint64_t> turns;  // how often the lock was taken: whether its owner moves
     struct {
-        std::atomic<std::uint32_t> whole;
         std::uint32_t count;
         struct {
-            std::uint64_t offset;
-            std::uint64_t value;
-        } words[8];
+            std::uint32_t at;
+            std::uint32_t size;
+            std::uint64_t old;
+        } words[64];
     } journal;
     seat_record seat_records[seats::count];
-};
-
-struct ledger::spot {
-    std::uint32_t record = 0;  // 0: there is none
-    std::uint64_t link = 0;    // the word that leads to it, or would
 };
 
 std::shared_ptr<ledger> ledger::open(const place& where) {
@@ -135,7 +131,7 @@ std::shared_ptr<ledger> ledger::open(const place& where) {
 }
 
 ledger::ledger(const place& where) : where_(where) {
-    static_assert(sizeof(header) <= buckets_at);
+    static_assert(sizeof(header) <= berths_at);
     const int directory = where_.open_directory();
     try {
         map(directory);
@@ -193,7 +189,9 @@ void ledger::map(int directory_fd) {
     if (!ours && !blank) fail(errc::unreachable, "'locks' is not a file of Mortise; move it away");
     if (ours && found.version != version)
         fail(errc::unreachable, "'locks' has format " + std::to_string(found.version) + ", this build reads format " +
-                                    std::to_string(version) + "; use a newer build or another directory");
+                                    std::to_string(version) +
+                                    (found.version > version ? "; use a newer build or another directory"
+                                                             : "; move it away once no older build uses it"));
     if (!ours) {
         if (const int failed = ::posix_fallocate(file_, 0, first_size); failed != 0)
             fail(errc::exhausted, std::string("cannot make 'locks': ") + std::strerror(failed));
@@ -206,33 +204,44 @@ void ledger::map(int directory_fd) {
     if (!ours) {
         h.version = version;
         h.block_size = block_size;
-        h.boot = boot_id();
         h.total_blocks = first_blocks;
-        h.free_blocks = first_blocks;
-        h.free_head = 1;
-        for (std::uint32_t i = 1; i <= first_blocks; ++i) word(offset_of(i, link_field)) = i < first_blocks ? i + 1 : 0;
-        h.journal.whole.exchange(0);  // a fence: everything above is written before the magic
+        begin_anew();
+        in_this_order();
         std::memcpy(h.magic, magic, sizeof magic);
     } else if (static_cast<std::uint64_t>(is.st_size) < blocks_at + std::uint64_t{h.total_blocks} * block_size) {
         fail(errc::unreachable, "'locks' was cut short; nothing can be read from it safely; move it away");
+    } else if (h.boot != boot_id()) {  // the machine was restarted: nobody holds anything any more
+        begin_anew();
     }
     ::flock(file_, LOCK_UN);
+}
+
+// Nothing but the highest counter stays. Whoever is killed in here leaves an old boot id, and the next one begins again.
+void ledger::begin_anew() noexcept {
+    header& h = head();
+    h.journal.count = 0;
+    h.lock.store(0);
+    std::memset(base_ + berths_at, 0, blocks_at - berths_at);
+    for (block_number n = 1; n <= h.total_blocks; ++n) {
+        block(n)->kind = block_head::free;
+        block(n)->next = n < h.total_blocks ? n + 1 : 0;
+    }
+    h.free_first = 1;
+    h.free_blocks = h.total_blocks;
+    in_this_order();
+    h.boot = boot_id();
 }
 
 auto ledger::head() const noexcept -> header& {
     return *reinterpret_cast<header*>(base_);
 }
 
-unsigned char* ledger::block(std::uint32_t index) const noexcept {
-    return base_ + blocks_at + std::uint64_t{index - 1} * block_size;
+block_head* ledger::block(block_number n) const noexcept {
+    return reinterpret_cast<block_head*>(base_ + blocks_at + std::uint64_t{n - 1} * block_size);
 }
 
-std::uint64_t ledger::offset_of(std::uint32_t index, std::size_t field) const noexcept {
-    return blocks_at + std::uint64_t{index - 1} * block_size + field;
-}
-
-std::uint32_t& ledger::word(std::uint64_t offset) const noexcept {
-    return *reinterpret_cast<std::uint32_t*>(base_ + offset);
+std::uint32_t* ledger::buckets() const noexcept {
+    return reinterpret_cast<std::uint32_t*>(base_ + buckets_at);
 }
 
 std::uint64_t ledger::blocks_in_use() const noexcept {
@@ -245,32 +254,42 @@ void ledger::take() {
     std::atomic<std::uint32_t>& lock = head().lock;
     const std::uint32_t me = code_of(seats_->mine());
     std::uint32_t seen = 0;
-    if (!lock.compare_exchange_strong(seen, me)) {
-        const timespec nap{0, 5'000'000};
-        while (true) {
-            seen = lock.load();
-            if (seen == 0) {
-                if (lock.compare_exchange_strong(seen, me | 1)) break;
-                continue;
-            }
-            if ((seen & 1) == 0 && !lock.compare_exchange_strong(seen, seen | 1)) continue;
-            if (futex(lock, FUTEX_WAIT, seen | 1, &nap) == 0 || errno != ETIMEDOUT) continue;
-            seat owner{seen >> 21, 0};
-            const std::uint32_t term = head().seat_records[owner.number].term.load();
-            if ((term & term_mask) == (seen >> 1 & term_mask)) owner.term = term;
-            if (!seats_->alive(owner)) {
-                seen |= 1;
-                if (lock.compare_exchange_strong(seen, me | 1)) break;
-            } else if (not_moving_for() > patience) {
-                throw error(errc::unreachable, "host store in " + where_.directory + ": " + seats_->describe(owner) +
-                                                   " has been inside the store for " +
-                                                   std::to_string(patience.count()) +
-                                                   " ms and does not move; is it stopped? kill -CONT it, or kill it");
-            }
+    int looks = 50;  // it is rarely held for longer than that
+    while (!lock.compare_exchange_strong(seen, me)) {
+        if (--looks == 0) {
+            take_slowly(me);
+            break;
         }
+        breathe();
+        seen = 0;
     }
     head().turns.fetch_add(1, std::memory_order_relaxed);
-    finish_journal();
+    if (head().journal.count != 0) undo();
+}
+
+void ledger::take_slowly(std::uint32_t me) {
+    std::atomic<std::uint32_t>& lock = head().lock;
+    const timespec nap{0, 5'000'000};
+    while (true) {
+        std::uint32_t seen = lock.load();
+        if (seen == 0) {
+            if (lock.compare_exchange_strong(seen, me | 1)) return;
+            continue;
+        }
+        if ((seen & 1) == 0 && !lock.compare_exchange_strong(seen, seen | 1)) continue;
+        if (futex(lock, FUTEX_WAIT, seen | 1, &nap) == 0 || errno != ETIMEDOUT) continue;
+        seat owner{seen >> 21, 0};
+        const std::uint32_t term = head().seat_records[owner.number].term.load();
+        if ((term & term_mask) == (seen >> 1 & term_mask)) owner.term = term;
+        if (!seats_->alive(owner)) {
+            seen |= 1;
+            if (lock.compare_exchange_strong(seen, me | 1)) return;
+        } else if (not_moving_for() > patience) {
+            throw error(errc::unreachable, "host store in " + where_.directory + ": " + seats_->describe(owner) +
+                                               " has been inside the store for " + std::to_string(patience.count()) +
+                                               " ms and does not move; is it stopped? kill -CONT it, or kill it");
+        }
+    }
 }
 
 // Since when the lock has been in the same hands, as far as this process saw. Kept between calls, so that of many threads
@@ -289,20 +308,69 @@ void ledger::give_back() noexcept {
     if ((head().lock.exchange(0) & 1) != 0) futex(head().lock, FUTEX_WAKE, 1, nullptr);
 }
 
-void ledger::finish_journal() noexcept {
+// --- the journal ------------------------------------------------------------------------------------------------------
+
+void ledger::note(void* word, std::size_t size) noexcept {
     auto& journal = head().journal;
-    if (journal.whole.load(std::memory_order_acquire) == 0) return;
-    for (std::uint32_t i = 0; i < journal.count; ++i)
-        word(journal.words[i].offset) = static_cast<std::uint32_t>(journal.words[i].value);
-    journal.whole.exchange(0);  // also a fence: no store that comes next may be moved before it
+    auto& entry = journal.words[journal.count];
+    entry.at = static_cast<std::uint32_t>(static_cast<unsigned char*>(word) - base_);
+    entry.size = static_cast<std::uint32_t>(size);
+    std::memcpy(&entry.old, word, size);
+    in_this_order();
+    ++journal.count;
+    in_this_order();
 }
 
-void ledger::commit(const std::vector<change>& words) noexcept {
+void ledger::commit() noexcept {
+    in_this_order();
+    head().journal.count = 0;
+    in_this_order();
+}
+
+void ledger::undo() noexcept {
     auto& journal = head().journal;
-    journal.count = static_cast<std::uint32_t>(words.size());
-    for (std::size_t i = 0; i < words.size(); ++i) journal.words[i] = {words[i].offset, words[i].value};
-    journal.whole.exchange(1);
-    finish_journal();
+    for (std::uint32_t i = std::min<std::uint32_t>(journal.count, std::size(journal.words)); i-- > 0;)
+        std::memcpy(base_ + journal.words[i].at, &journal.words[i].old, journal.words[i].size);
+    commit();
+}
+
+// --- sleeping callers -------------------------------------------------------------------------------------------------
+
+std::atomic<std::uint32_t>& ledger::berth(std::uint32_t number) noexcept {
+    return reinterpret_cast<std::atomic<std::uint32_t>*>(base_ + berths_at)[number / 2 % berth_count];
+}
+
+void ledger::sleep(std::atomic<std::uint32_t>& berth, std::uint32_t seen) noexcept {
+    futex(berth, FUTEX_WAIT, seen, nullptr);
+}
+
+bool ledger::wake(std::atomic<std::uint32_t>& berth) noexcept {
+    berth.fetch_add(1);
+    return futex(berth, FUTEX_WAKE, INT_MAX, nullptr) > 0;
+}
+
+// --- access -----------------------------------------------------------------------------------------------------------
+
+ledger::access::access(ledger& of) : of_(of), here_(of.threads_) {
+    of_.take();
+}
+
+ledger::access::~access() {
+    if (of_.head().journal.count != 0) of_.undo();
+    of_.give_back();
+}
+
+void ledger::access::commit() noexcept {
+    of_.commit();
+    freed_ = false;
+}
+
+void ledger::access::pause() noexcept {
+    if (of_.head().journal.count > std::size(of_.head().journal.words) / 2) commit();
+}
+
+bool ledger::access::has(block_number n) const noexcept {
+    return n > 0 && n <= of_.head().total_blocks;
 }
 
 void ledger::grow() {
@@ -315,174 +383,165 @@ void ledger::grow() {
     if (const int failed = ::posix_fallocate(file_, from, off_t{more} * block_size); failed != 0)
         throw error(errc::exhausted, "host store in " + where_.directory + ": cannot grow: " + std::strerror(failed) +
                                          "; free some space on its file system");
-    const std::uint32_t first = h.total_blocks + 1;
-    for (std::uint32_t i = 0; i < more; ++i)
-        word(offset_of(first + i, link_field)) = i + 1 < more ? first + i + 1 : h.free_head;
-    commit({{offsetof(header, total_blocks), h.total_blocks + more},
-            {offsetof(header, free_head), first},
-            {offsetof(header, free_blocks), h.free_blocks + more}});
-}
-
-auto ledger::find(std::string_view name) const -> spot {
-    spot at{.link = buckets_at + fnv1a(name) % bucket_count * 4};
-    while ((at.record = word(at.link)) != 0) {
-        const unsigned char* record = block(at.record);
-        const std::uint32_t size = word(offset_of(at.record, name_size_field));
-        if (size == name.size() && std::memcmp(record + name_field, name.data(), size) == 0) return at;
-        at.link = offset_of(at.record, next_in_bucket_field);
+    const block_number first = h.total_blocks + 1;
+    for (block_number n = first; n < first + more; ++n) {
+        block(n)->kind = block_head::free;
+        block(n)->next = n + 1 < first + more ? n + 1 : h.free_first;
     }
-    return at;
+    for (std::uint32_t* word : {&h.total_blocks, &h.free_first, &h.free_blocks}) note(word, sizeof *word);
+    h.total_blocks += more;
+    h.free_blocks += more;
+    h.free_first = first;
 }
 
-// --- access -----------------------------------------------------------------------------------------------------------
-
-ledger::access::access(ledger& of) : of_(of), here_(of.threads_) {
-    of_.take();
-}
-
-ledger::access::~access() {
-    of_.give_back();
-}
-
-std::string ledger::access::read(std::string_view name) const {
-    const spot at = of_.find(name);
-    if (at.record == 0) return {};
-    std::uint32_t left = of_.word(of_.offset_of(at.record, state_size_field));
-    std::string state;
-    state.reserve(left);
-    for (std::uint32_t b = of_.word(of_.offset_of(at.record, state_head_field)); left > 0;
-         b = of_.word(of_.offset_of(b, link_field))) {
-        const std::uint32_t here = std::min(left, payload);
-        state.append(reinterpret_cast<const char*>(of_.block(b) + 4), here);
-        left -= here;
-    }
-    return state;
-}
-
-void ledger::access::write(std::string_view name, std::string_view state) {
+block_number ledger::access::allocate(std::uint32_t kind) {
+    if (freed_) commit();  // a block that may come back must not be written to
     header& h = of_.head();
-    const spot at = of_.find(name);
-    if (at.record == 0 && state.empty()) return;
-
-    const bool fresh = at.record == 0;
-    const std::uint32_t needed = blocks_for(state.size()) + (fresh ? 1 : 0);
-    const std::uint32_t old_count = fresh ? 0 : blocks_for(of_.word(of_.offset_of(at.record, state_size_field)));
-    while (!state.empty() && h.free_blocks < needed + reserved_blocks) {
-        try {
-            of_.grow();
-        } catch (const error&) {
-            if (fresh || needed > old_count || needed > h.free_blocks) throw;
-            break;  // it takes no more than it gives back
-        }
-    }
-
-    // The old chain, to be given back: its last block leads to what is left of the free list.
-    std::uint32_t old_head = 0;
-    std::uint32_t old_last = 0;
-    if (!fresh) {
-        old_head = old_count > 0 ? of_.word(of_.offset_of(at.record, state_head_field)) : 0;
-        old_last = old_head;
-        for (std::uint32_t i = 1; i < old_count; ++i) old_last = of_.word(of_.offset_of(old_last, link_field));
-    }
-
-    if (state.empty()) {  // forget the name
-        const std::uint32_t rest = h.free_head;
-        std::vector<change> words{{at.link, of_.word(of_.offset_of(at.record, next_in_bucket_field))},
-                                  {of_.offset_of(at.record, link_field), old_count > 0 ? old_head : rest},
-                                  {offsetof(header, free_head), at.record},
-                                  {offsetof(header, free_blocks), h.free_blocks + old_count + 1}};
-        if (old_count > 0) words.push_back({of_.offset_of(old_last, link_field), rest});
-        return of_.commit(words);
-    }
-
-    // Fill free blocks, which are already linked to each other.
-    std::uint32_t next = h.free_head;
-    const std::uint32_t record = fresh ? next : at.record;
-    if (fresh) next = of_.word(of_.offset_of(next, link_field));
-    const std::uint32_t new_head = next;
-    for (std::size_t done = 0; done < state.size(); done += payload) {
-        std::memcpy(of_.block(next) + 4, state.data() + done, std::min<std::size_t>(payload, state.size() - done));
-        next = of_.word(of_.offset_of(next, link_field));
-    }
-    const std::uint32_t rest = next;
-    const auto size = static_cast<std::uint32_t>(state.size());
-    std::vector<change> words{{offsetof(header, free_head), old_count > 0 ? old_head : rest},
-                              {offsetof(header, free_blocks), h.free_blocks - needed + old_count}};
-    if (old_count > 0) words.push_back({of_.offset_of(old_last, link_field), rest});
-    if (fresh) {
-        of_.word(of_.offset_of(record, next_in_bucket_field)) = 0;
-        of_.word(of_.offset_of(record, state_head_field)) = new_head;
-        of_.word(of_.offset_of(record, state_size_field)) = size;
-        of_.word(of_.offset_of(record, name_size_field)) = static_cast<std::uint32_t>(name.size());
-        std::memcpy(of_.block(record) + name_field, name.data(), name.size());
-        words.push_back({at.link, record});
-    } else {
-        words.push_back({of_.offset_of(record, state_head_field), new_head});
-        words.push_back({of_.offset_of(record, state_size_field), size});
-    }
-    of_.commit(words);
+    if (h.free_first == 0) of_.grow();
+    const block_number n = h.free_first;
+    block_head& fresh = *of_.block(n);
+    set(h.free_first, fresh.next);
+    set(h.free_blocks, h.free_blocks - 1);
+    set(fresh.kind, kind);
+    set(fresh.next, 0);
+    return n;
 }
 
-void ledger::access::each(const std::function<void(std::string_view, std::string_view)>& visit) const {
-    std::vector<std::string> names;
+void ledger::access::free(block_number n) noexcept {
+    header& h = of_.head();
+    block_head& old = *of_.block(n);
+    set(old.kind, block_head::free);
+    set(old.next, h.free_first);
+    set(h.free_first, n);
+    set(h.free_blocks, h.free_blocks + 1);
+    freed_ = true;
+}
+
+std::uint32_t& ledger::access::bucket_of(std::string_view name) noexcept {
+    return of_.buckets()[fnv1a(name) % bucket_count];
+}
+
+block_number ledger::access::find(std::string_view text) noexcept {
+    block_number n = bucket_of(text);
+    while (n != 0 && name(n).text() != text) n = name(n).next;
+    return n;
+}
+
+block_number ledger::access::add(std::string_view text) {
+    const block_number n = allocate(block_head::name);
+    name_block& fresh = name(n);
+    fresh.holders = {};
+    fresh.queue = {};
+    fresh.capacity = 0;
+    fresh.name_size = static_cast<std::uint32_t>(text.size());
+    fresh.used = 0;
+    fresh.next_end = INT64_MAX;
+    std::memcpy(fresh.name, text.data(), text.size());
+    std::uint32_t& bucket = bucket_of(text);
+    set(fresh.next, bucket);
+    set(bucket, n);
+    return n;
+}
+
+void ledger::access::remove(block_number n) noexcept {
+    std::uint32_t* link = &bucket_of(name(n).text());
+    while (*link != n) link = &name(*link).next;
+    set(*link, name(n).next);
+    free(n);
+}
+
+void ledger::access::append(claim_list& to, block_number n) noexcept {
+    set(claim(n).previous, to.last);
+    set(claim(n).next, 0);
+    if (to.last != 0) set(claim(to.last).next, n);
+    if (to.first == 0) set(to.first, n);
+    set(to.last, n);
+    set(to.count, to.count + 1);
+}
+
+void ledger::access::unlink(claim_list& from, block_number n) noexcept {
+    const claim_block& gone = claim(n);
+    if (gone.previous != 0) set(claim(gone.previous).next, gone.next);
+    if (gone.next != 0) set(claim(gone.next).previous, gone.previous);
+    if (from.first == n) set(from.first, gone.next);
+    if (from.last == n) set(from.last, gone.previous);
+    set(from.count, from.count - 1);
+}
+
+void ledger::access::each(const std::function<void(block_number)>& visit) {
+    std::vector<block_number> names;
     for (std::uint32_t bucket = 0; bucket < bucket_count; ++bucket)
-        for (std::uint32_t r = of_.word(buckets_at + bucket * 4); r != 0;
-             r = of_.word(of_.offset_of(r, next_in_bucket_field)))
-            names.emplace_back(reinterpret_cast<const char*>(of_.block(r) + name_field),
-                               of_.word(of_.offset_of(r, name_size_field)));
-    for (const std::string& name : names) visit(name, read(name));
+        for (block_number n = of_.buckets()[bucket]; n != 0; n = name(n).next) names.push_back(n);
+    for (const block_number n : names) visit(n);
 }
 
-std::string ledger::access::problem() const {
+std::string ledger::access::problem() {
     const header& h = of_.head();
     std::vector<bool> met(h.total_blocks + 1);
     std::string wrong;
-    const auto meet = [&](std::uint32_t index, const char* where) {
-        if (index == 0 || index > h.total_blocks) {
+    const auto meet = [&](block_number n, std::uint32_t kind, const char* where) {
+        if (!has(n)) {
             wrong = std::string(where) + " leads outside";
-        } else if (met[index]) {
+        } else if (met[n]) {
             wrong = std::string(where) + " leads to a block that is already in use";
+        } else if (of_.block(n)->kind != kind) {
+            wrong = std::string(where) + " leads to a block of another kind";
         } else {
-            met[index] = true;
+            met[n] = true;
         }
         return wrong.empty();
     };
     std::uint32_t used = 0;
+    const auto walk = [&](block_number of, const claim_list& list, const char* where) {
+        std::uint32_t count = 0;
+        block_number last = 0;
+        for (block_number n = list.first; n != 0; last = n, n = claim(n).next, ++count) {
+            if (!meet(n, block_head::claim, where)) return false;
+            if (claim(n).of != of || claim(n).previous != last) wrong = std::string(where) + " is linked wrongly";
+        }
+        if (count != list.count || last != list.last) wrong = std::string(where) + " has a wrong end";
+        used += count;
+        return wrong.empty();
+    };
     for (std::uint32_t bucket = 0; bucket < bucket_count; ++bucket)
-        for (std::uint32_t r = of_.word(buckets_at + bucket * 4); r != 0;
-             r = of_.word(of_.offset_of(r, next_in_bucket_field))) {
-            if (!meet(r, "a bucket")) return wrong;
+        for (block_number n = of_.buckets()[bucket]; n != 0; n = name(n).next) {
+            if (!meet(n, block_head::name, "a bucket")) return wrong;
             ++used;
-            std::uint32_t b = of_.word(of_.offset_of(r, state_head_field));
-            for (std::uint32_t n = blocks_for(of_.word(of_.offset_of(r, state_size_field))); n > 0; --n) {
-                if (!meet(b, "a state")) return wrong;
-                ++used;
-                b = of_.word(of_.offset_of(b, link_field));
-            }
+            if (!walk(n, name(n).holders, "a list of holders") || !walk(n, name(n).queue, "a queue")) return wrong;
+            std::uint64_t weight = 0;
+            for (block_number c = name(n).holders.first; c != 0; c = claim(c).next) weight += claim(c).weight;
+            if (weight != name(n).used) return "the weight of the holders is wrong";
         }
     std::uint32_t free = 0;
-    for (std::uint32_t b = h.free_head; b != 0; b = of_.word(of_.offset_of(b, link_field)), ++free)
-        if (!meet(b, "the free list")) return wrong;
+    for (block_number n = h.free_first; n != 0; n = of_.block(n)->next, ++free)
+        if (!meet(n, block_head::free, "the free list")) return wrong;
     if (free != h.free_blocks)
         return "the free list has " + std::to_string(free) + " blocks, not " + std::to_string(h.free_blocks);
     if (used + free != h.total_blocks) return std::to_string(h.total_blocks - used - free) + " blocks are lost";
     return {};
 }
 
-bool ledger::access::of_this_boot() const {
-    return of_.head().boot == boot_id();
+base::ended_claim& ledger::access::last_end(const claim_id& id) noexcept {
+    return reinterpret_cast<base::ended_claim*>(of_.base_ + ends_at)[id.bits[0] % end_count];
 }
 
-void ledger::access::mark_this_boot() noexcept {
-    of_.head().boot = boot_id();
+// Without the journal: a process that is killed in here leaves something that nobody finds.
+void ledger::access::remember(const base::ended_claim& old) noexcept {
+    base::ended_claim& place = last_end(old.id);
+    place.until = {};
+    in_this_order();
+    place.id = old.id;
+    place.answer = old.answer;
+    in_this_order();
+    place.until = old.until;
 }
 
-std::uint64_t ledger::access::floor() const noexcept {
-    return of_.head().floor;
+std::uint64_t ledger::access::last_counter() const noexcept {
+    return of_.head().last_counter;
 }
 
-void ledger::access::raise_floor(std::uint64_t counter) noexcept {
-    of_.head().floor = std::max(of_.head().floor, counter);
+void ledger::access::raise_counter(std::uint64_t to) noexcept {
+    of_.head().last_counter = std::max(of_.head().last_counter, to);
 }
 
 }  // namespace mortise::inline v0::stores::host

@@ -7,9 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
-#include <map>
-#include <random>
-#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -22,7 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 using mortise::testing::child;
 using mortise::testing::milestone;
-using mortise::testing::scale;
 using mortise::testing::scratch_directory;
 
 class ledger_test : public ::testing::Test {
@@ -31,56 +27,81 @@ protected:
     scratch_directory scratch_;
 };
 
-// Contents that prove themselves: the name, a number, how long, and then a pattern that follows from these.
-std::string content(const std::string& name, std::uint64_t number, std::size_t size) {
-    std::string text = name + " " + std::to_string(number) + " " + std::to_string(size) + "\n";
-    std::uint64_t x = number * 0x9e3779b97f4a7c15u + size;
-    while (text.size() < size)
-        text += static_cast<char>('a' + (x = x * 6364136223846793005u + 1442695040888963407u) % 26);
-    return text;
+// A name with one claim.
+void keep(ledger::access& in, std::string_view name, std::uint64_t number = 1) {
+    const block_number n = in.find(name) != 0 ? in.find(name) : in.add(name);
+    const block_number c = in.allocate(block_head::claim);
+    in.claim(c).of = n;
+    in.claim(c).weight = 1;
+    in.claim(c).counter = number;
+    in.append(in.name(n).holders, c);
+    in.set(in.name(n).used, in.name(n).used + 1);
+    in.pause();
 }
 
-bool is_whole(const std::string& name, const std::string& text) {
-    std::istringstream in{text};
-    std::string said;
-    std::uint64_t number = 0;
-    std::size_t size = 0;
-    return in >> said >> number >> size && said == name && text == content(name, number, size);
-}
-
-TEST_F(ledger_test, keeps_what_was_written_last) {
-    const auto kept = open();
-    ledger::access in{*kept};
-    EXPECT_EQ(in.read("a"), "");
-    in.write("a", "one");
-    in.write("b", "two");
-    EXPECT_EQ(in.read("a"), "one");
-    in.write("a", std::string(1000, 'x'));
-    EXPECT_EQ(in.read("a"), std::string(1000, 'x'));
-    in.write("a", "1");
-    EXPECT_EQ(in.read("a"), "1");
-    in.write("a", {});
-    in.write("never", {});
-    EXPECT_EQ(in.read("a"), "");
-    EXPECT_EQ(in.read("b"), "two");
-    EXPECT_EQ(in.problem(), "");
-    std::map<std::string, std::string> all;
-    in.each([&](std::string_view name, std::string_view state) { all.emplace(name, state); });
-    EXPECT_EQ(all, (std::map<std::string, std::string>{{"b", "two"}}));
-}
-
-TEST_F(ledger_test, keeps_every_size_around_the_edges_of_blocks) {
-    const auto kept = open();
-    ledger::access in{*kept};
-    const std::string longest(200, 'n');
-    for (std::size_t size = 1; size < 1200; ++size) {
-        const std::string text = content("x", size, size);
-        in.write(longest, text);
-        ASSERT_EQ(in.read(longest), text) << size;
+void forget(ledger::access& in, std::string_view name) {
+    const block_number n = in.find(name);
+    while (const block_number c = in.name(n).holders.first) {
+        in.unlink(in.name(n).holders, c);
+        in.free(c);
+        in.pause();
     }
+    in.remove(n);
+    in.pause();
+}
+
+std::vector<std::uint64_t> numbers(ledger::access& in, std::string_view name) {
+    std::vector<std::uint64_t> all;
+    if (const block_number n = in.find(name))
+        for (block_number c = in.name(n).holders.first; c != 0; c = in.claim(c).next)
+            all.push_back(in.claim(c).counter);
+    return all;
+}
+
+TEST_F(ledger_test, keeps_what_was_committed_and_nothing_else) {
+    const auto kept = open();
+    {
+        ledger::access in{*kept};
+        EXPECT_EQ(in.find("a"), 0u);
+        keep(in, "a", 1);
+        keep(in, "a", 2);
+        keep(in, "b", 3);
+        in.commit();
+        keep(in, "a", 4);
+        keep(in, "c", 5);
+        EXPECT_EQ(numbers(in, "a"), (std::vector<std::uint64_t>{1, 2, 4}));
+    }
+    {
+        ledger::access in{*kept};
+        EXPECT_EQ(numbers(in, "a"), (std::vector<std::uint64_t>{1, 2})) << "what was not committed is undone";
+        EXPECT_EQ(in.find("c"), 0u);
+        EXPECT_EQ(in.problem(), "");
+        forget(in, "a");
+    }
+    ledger::access in{*kept};
+    EXPECT_EQ(numbers(in, "a"), (std::vector<std::uint64_t>{1, 2}));
+    forget(in, "a");
+    in.commit();
+    EXPECT_EQ(in.find("a"), 0u);
+    EXPECT_EQ(numbers(in, "b"), (std::vector<std::uint64_t>{3}));
     EXPECT_EQ(in.problem(), "");
-    in.write(longest, {});
-    EXPECT_EQ(kept->blocks_in_use(), 0u);
+    std::vector<std::string> names;
+    in.each([&](block_number n) { names.emplace_back(in.name(n).text()); });
+    EXPECT_EQ(names, std::vector<std::string>{"b"});
+}
+
+TEST_F(ledger_test, tells_names_apart_that_share_a_beginning_or_a_bucket) {
+    const auto kept = open();
+    ledger::access in{*kept};
+    std::string name;
+    for (std::uint64_t size = 1; size <= 200; ++size) keep(in, name += 'n', size);
+    for (std::uint64_t n = 0; n < 40'000; ++n) keep(in, std::to_string(n), n);
+    name.clear();
+    for (std::uint64_t size = 1; size <= 200; ++size)
+        ASSERT_EQ(numbers(in, name += 'n'), std::vector<std::uint64_t>{size});
+    for (std::uint64_t n = 0; n < 40'000; ++n) ASSERT_EQ(numbers(in, std::to_string(n)), std::vector<std::uint64_t>{n});
+    in.commit();
+    EXPECT_EQ(in.problem(), "");
 }
 
 TEST_F(ledger_test, grows_and_gives_every_block_back) {
@@ -88,32 +109,28 @@ TEST_F(ledger_test, grows_and_gives_every_block_back) {
     ledger::access in{*kept};
     const std::uint64_t before = kept->blocks_in_use();
     constexpr int names = 20'000;
-    for (int n = 0; n < names; ++n) in.write("name " + std::to_string(n), content("n", 1, 10 + n % 600));
-    EXPECT_GE(kept->blocks_in_use(), std::uint64_t{2 * names});
+    for (int n = 0; n < names; ++n) keep(in, "name " + std::to_string(n));
+    EXPECT_EQ(kept->blocks_in_use(), std::uint64_t{2 * names});
     EXPECT_EQ(in.problem(), "");
-    for (int n = 0; n < names; n += 7) in.write("name " + std::to_string(n), content("n", 2, 10 + n % 900));
-    for (int n = 0; n < names; ++n)
-        ASSERT_EQ(in.read("name " + std::to_string(n)),
-                  n % 7 == 0 ? content("n", 2, 10 + n % 900) : content("n", 1, 10 + n % 600));
-    for (int n = 0; n < names; ++n) in.write("name " + std::to_string((n * 7919) % names), {});
+    for (int n = 0; n < names; ++n) forget(in, "name " + std::to_string((n * 7919) % names));
     EXPECT_EQ(kept->blocks_in_use(), before);
     EXPECT_EQ(in.problem(), "");
 
     // A stream of fresh names needs no more room than those that are there at a time.
     const auto size = std::filesystem::file_size(scratch_ / "locks");
     for (int n = 0; n < names; ++n) {
-        in.write("fresh " + std::to_string(n), "state");
-        if (n >= 100) in.write("fresh " + std::to_string(n - 100), {});
+        keep(in, "fresh " + std::to_string(n));
+        if (n >= 100) forget(in, "fresh " + std::to_string(n - 100));
     }
     EXPECT_EQ(std::filesystem::file_size(scratch_ / "locks"), size);
 }
 
-TEST_F(ledger_test, does_not_lower_its_floor) {
+TEST_F(ledger_test, does_not_lower_its_counter) {
     const auto kept = open();
     ledger::access in{*kept};
-    in.raise_floor(1000);
-    in.raise_floor(10);
-    EXPECT_EQ(in.floor(), 1000u);
+    in.raise_counter(1000);
+    in.raise_counter(10);
+    EXPECT_EQ(in.last_counter(), 1000u);
 }
 
 TEST_F(ledger_test, is_one_for_all_that_open_it_in_a_process_but_not_for_its_children) {
@@ -153,68 +170,25 @@ TEST_F(ledger_test, tells_the_living_from_the_dead) {
     ::munmap(told, 4096);
 }
 
-// Killed at any instruction: whoever comes next finds whole states only, and every block accounted for.
-TEST_F(ledger_test, survives_the_death_of_its_writer_at_any_moment) {
-    const auto kept = open();
-    constexpr int names = 12;
-    const auto name = [](std::uint64_t n) { return "name" + std::to_string(n % names); };
-    std::minstd_rand dice{4711};
-    const std::uint64_t deaths = scale(400);
-    std::uint64_t inside = 0;
-    std::uint64_t states = 0;
-    for (std::uint64_t n = 0; n < deaths; ++n) {
-        milestone started;
-        child writer{[&] {
-            const auto own = open();
-            std::minstd_rand own_dice{static_cast<unsigned>(n) + 1};
-            for (std::uint64_t number = 0;; ++number) {
-                ledger::access in{*own};
-                for (int i = 0; i < 20; ++i) {
-                    const std::string which = name(own_dice());
-                    in.write(which, own_dice() % 5 == 0 ? "" : content(which, number, 20 + own_dice() % 3000));
-                    in.raise_floor(number);
-                }
-                if (number == 0) started.reach();
-            }
-            return 0;
-        }};
-        started.await();
-        std::this_thread::sleep_for(std::chrono::microseconds{dice() % 3000});
-        writer.kill();
-        const auto begun = std::chrono::steady_clock::now();
-        ledger::access in{*kept};
-        if (std::chrono::steady_clock::now() - begun > 1ms) ++inside;  // it had to be replaced as the lock's owner
-        ASSERT_EQ(in.problem(), "") << "after death " << n;
-        for (std::uint64_t i = 0; i < names; ++i) {
-            const std::string text = in.read(name(i));
-            if (text.empty()) continue;
-            ASSERT_TRUE(is_whole(name(i), text)) << "after death " << n << ": " << text;
-            ++states;
-        }
-    }
-    EXPECT_GT(states, deaths);
-    std::cout << "ledger: deaths=" << deaths << " inside=" << inside << " whole_states=" << states << " broken=0\n";
-    ledger::access in{*kept};
-    for (std::uint64_t i = 0; i < names; ++i) in.write(name(i), {});
-    EXPECT_EQ(kept->blocks_in_use(), 0u);
-}
-
 TEST_F(ledger_test, replaces_a_dead_owner_of_its_lock) {
     const auto kept = open();
     child owner{[&] {
         const auto own = open();
         ledger::access in{*own};
+        keep(in, "half");
         ::raise(SIGKILL);
         return 0;
     }};
     EXPECT_EQ(owner.wait(), -SIGKILL);
     const auto begun = std::chrono::steady_clock::now();
-    ledger::access{*kept}.write("x", "state");
+    {
+        ledger::access in{*kept};
+        EXPECT_EQ(in.find("half"), 0u);
+        EXPECT_EQ(in.problem(), "");
+    }
     std::cout << "ledger: dead_owner_replaced_after_us="
               << std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begun).count()
               << "\n";
-    ledger::access in{*kept};
-    EXPECT_EQ(in.read("x"), "state");
 }
 
 TEST_F(ledger_test, names_a_stopped_owner_of_its_lock_and_goes_on_after_it) {
@@ -222,9 +196,10 @@ TEST_F(ledger_test, names_a_stopped_owner_of_its_lock_and_goes_on_after_it) {
     child owner{[&] {
         const auto own = open();
         ledger::access in{*own};
-        in.write("x", "before");
+        keep(in, "x", 1);
         ::raise(SIGSTOP);
-        in.write("x", "after");
+        keep(in, "x", 2);
+        in.commit();
         return 0;
     }};
     ASSERT_TRUE(owner.stopped());
@@ -250,7 +225,7 @@ TEST_F(ledger_test, names_a_stopped_owner_of_its_lock_and_goes_on_after_it) {
     owner.tell(SIGCONT);
     EXPECT_EQ(owner.wait(), 0);
     ledger::access in{*kept};
-    EXPECT_EQ(in.read("x"), "after");
+    EXPECT_EQ(numbers(in, "x"), (std::vector<std::uint64_t>{1, 2}));
 }
 
 // --- files that are not what they should be ---------------------------------------------------------------------------
@@ -264,7 +239,9 @@ class spoiled_ledger : public ledger_test {
 protected:
     void SetUp() override {
         child maker{[&] {
-            ledger::access{*open()}.write("x", "state");
+            ledger::access in{*open()};
+            keep(in, "x");
+            in.commit();
             return 0;
         }};
         ASSERT_EQ(maker.wait(), 0);
@@ -292,6 +269,7 @@ protected:
 TEST_F(spoiled_ledger, cut_short_is_refused) {
     expect_refusal(whole_.substr(0, whole_.size() - 1), "cut short");
     expect_refusal(whole_.substr(0, 70'000), "cut short");
+    expect_refusal(whole_.substr(0, 300'000), "cut short");
     expect_refusal(whole_.substr(0, 4096), "cut short");
     expect_refusal(whole_.substr(0, 100), "cut short");
     expect_refusal(whole_.substr(0, 50), "");
@@ -305,10 +283,12 @@ TEST_F(spoiled_ledger, foreign_is_refused) {
     expect_refusal(std::string(2'000'000, '\0'), "not a file of Mortise");
 }
 
-TEST_F(spoiled_ledger, of_a_newer_format_is_refused) {
-    std::string newer = whole_;
-    newer[24] = 2;
-    expect_refusal(newer, "has format 2, this build reads format 1");
+TEST_F(spoiled_ledger, of_another_format_is_refused) {
+    std::string other = whole_;
+    other[24] = 3;
+    expect_refusal(other, "has format 3, this build reads format 2; use a newer build");
+    other[24] = 1;
+    expect_refusal(other, "has format 1, this build reads format 2; move it away");
 }
 
 TEST_F(spoiled_ledger, that_is_a_link_or_a_directory_is_refused) {
@@ -328,7 +308,7 @@ TEST_F(spoiled_ledger, that_was_never_finished_is_finished) {
         std::ofstream{scratch_ / "locks", std::ios::binary} << std::string(size, '\0');
         const auto kept = open();
         ledger::access in{*kept};
-        in.write("x", "state");
+        keep(in, "x");
         EXPECT_EQ(in.problem(), "");
     }
 }

@@ -65,7 +65,7 @@ spi::claim_answer table::claim(std::uint64_t session, const memory::session& who
     return with(wanted.name, session, [&](base::lock_state& state, base::instant at, base::effects& out) {
         if (who.gone()) return spi::claim_answer{.is = spi::claim_answer::verdict::refused, .reason = errc::closed};
         return state.claim(base::kept_claim::of(wanted, session, from), wanted.capacity, wanted.queue, at, out)
-            .answer(wanted, at.now);
+            .answer(wanted);
     });
 }
 
@@ -169,7 +169,7 @@ void table::after(shard& s, entries::value_type& named, std::uint64_t session, b
     const bool to_look = e.state.waiting() > 0 && e.state.next_end() < e.looked_at;
     if (to_look) {
         e.looked_at = e.state.next_end();
-        out.look_session = session != 0 ? session : e.state.first_waiting_session();
+        out.look_session = session != 0 ? session : e.state.first_waiting().session;
         out.look_in = e.looked_at - at.now;
     }
     if (!out.nothing()) out.name = named.first;

@@ -1,0 +1,257 @@
+// The rules of one name: who is granted, who waits, and every way that can change.
+//
+// These are the rules behind `memory:` and `host:`, and the model other stores are tested against. They are pure: no clock, no
+// thread, no map of names, no I/O. Each call is given the instant it happens at, and says in `effects` who has to be told.
+//
+//   - Weights that fit are granted, first come, first served. A big claim at the head blocks smaller ones behind it.
+//   - The counter of each grant is max(last + 1, wall time in us): it rises within one life of the state by the first
+//     part, and over a lost state by the second.
+//   - Ids that ended are remembered for a while, so a repeated release gets its first answer and a claim that arrives
+//     after its own release is not granted.
+//
+// Where the claims are kept is not theirs to know: `Kept` derives from lock_rules<Kept> and provides what is listed at the
+// end of the class. lock_state.hpp keeps them in this process, stores/host/named_state.hpp in a file that processes share.
+//
+// To extend: a new verb is a member that first calls settle(), then changes holders or the queue, then grants.
+#pragma once
+
+#include <mortise/claim_id.hpp>
+#include <mortise/config.hpp>
+#include <mortise/error.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mortise::inline v0::base {
+
+struct instant {
+    spi::time_point now;
+    std::uint64_t wall_us = 0;  // for tokens only; nothing else reads a wall clock
+
+    static instant at(spi::time_point now);  // with the wall clock as it is
+};
+
+// Where a claim came from, for whoever finds the lock taken; shared by all claims of a client.
+struct whereabouts {
+    std::string host;
+    std::int64_t pid = 0;
+};
+
+// A claim as the state keeps it. `session` is whoever has to be told, and who takes its claims along when it goes.
+struct kept_claim {
+    claim_id id{};
+    std::uint64_t session = 0;
+    std::uint32_t weight = 1;
+    std::uint32_t berth = 0;
+    bool detached = false;
+    std::optional<spi::duration> lease{};
+    std::shared_ptr<const whereabouts> from{};
+    std::string label{};
+
+    // Once granted.
+    std::uint64_t counter = 0;
+    spi::time_point since{};
+    spi::time_point ends = spi::time_point::max();
+
+    static kept_claim of(const spi::claim_request& wanted, std::uint64_t session,
+                         std::shared_ptr<const whereabouts> from);
+
+    // The grant or its latest renewal.
+    spi::time_point counted_from() const noexcept { return lease ? ends - *lease : since; }
+    spi::grant grant() const { return {counter, lease, counted_from()}; }
+    mortise::holder describe(spi::time_point now) const;
+};
+
+struct effects {
+    struct notice {
+        std::uint64_t session;
+        claim_id id;
+        spi::grant grant;
+        std::uint32_t berth = 0;
+    };
+    std::vector<notice> granted;  // queued claims whose turn has come
+    std::vector<notice> lost;     // holds that were broken
+};
+
+// An id that was in use, and what its release was answered. Plain bytes: processes share it.
+struct ended_claim {
+    static constexpr std::int64_t not_asked = -1;  // it expired
+
+    claim_id id{};
+    spi::time_point until{};  // remembered for so long
+    std::int64_t answer = not_asked;
+};
+
+struct verdict {
+    struct obstacle {
+        claim_id id;
+        mortise::holder who;
+    };
+    spi::claim_answer::verdict is = spi::claim_answer::verdict::unknown;
+    errc reason{};                         // when refused
+    spi::grant grant{};                    // when granted
+    std::optional<obstacle> in_the_way{};  // when busy or queued
+    std::size_t place = 0;                 // when queued
+    std::optional<spi::duration> free_in{};
+    std::uint32_t capacity = 0;  // of the name, as it is in use
+
+    spi::claim_answer answer(const spi::claim_request& wanted) &&;
+};
+
+template <class Kept>
+class lock_rules {
+public:
+    static constexpr spi::duration remembered_for = std::chrono::seconds{10};
+
+    base::verdict claim(kept_claim wanted, std::uint32_t capacity, bool queue_up, instant at, effects& out) {
+        using is = spi::claim_answer::verdict;
+        settle(at, out);
+        if (const auto mine = kept().find_holder(wanted.id))  // a repeat: the same answer
+            return {.is = is::granted, .grant = kept().at(mine).grant()};
+        if (kept().remembered(wanted.id, at.now) != nullptr) return {.is = is::refused, .reason = errc::cancelled};
+        if (!idle() && capacity != kept().capacity())
+            return {.is = is::refused, .reason = errc::kind_mismatch, .capacity = kept().capacity()};
+        if (const auto mine = kept().find_waiter(wanted.id)) return standing(is::queued, kept().place_of(mine), at);
+        if (idle()) kept().begin(capacity);
+        if (kept().waiting() == 0 && kept().used() + wanted.weight <= capacity) {
+            grant_to(wanted, at);
+            const spi::grant given = wanted.grant();
+            kept().hold(std::move(wanted));
+            return {.is = is::granted, .grant = given};
+        }
+        if (!queue_up) return standing(is::busy, kept().waiting() + 1, at);
+        kept().enqueue(std::move(wanted));
+        return standing(is::queued, kept().waiting(), at);
+    }
+
+    spi::renewal_answer renew(const claim_id& id, spi::duration lease, instant at, effects& out) {
+        settle(at, out);
+        const auto mine = kept().find_holder(id);
+        if (!mine) return spi::renewal_answer::lost;
+        const auto& held = kept().at(mine);
+        if (held.lease && at.now + lease >= held.ends) kept().extend(mine, lease, at.now + lease);  // never shortens
+        return spi::renewal_answer::renewed;
+    }
+
+    // By whichever session; if it is not the holder's own, the holder is told that it lost.
+    spi::release_answer release(const claim_id& id, std::uint64_t by, instant at, effects& out) {
+        settle(at, out);
+        if (const auto mine = kept().find_holder(id)) {
+            if (kept().at(mine).session != by) out.lost.push_back(notice_of(kept().at(mine)));
+            kept().remove(mine);
+        } else if (const auto waits = kept().find_waiter(id)) {
+            kept().leave(waits);
+        } else {
+            if (ended_claim* old = kept().remembered(id, at.now)) {
+                if (old->answer == ended_claim::not_asked) old->answer = static_cast<std::int64_t>(stranger_answer());
+                return static_cast<spi::release_answer>(old->answer);
+            }
+            // Never seen, or long ago. If its claim is still on its way it must not be granted when it arrives.
+            remember(id, stranger_answer(), at.now);
+            return stranger_answer();
+        }
+        remember(id, spi::release_answer::released, at.now);
+        grant_next(at, out);
+        return spi::release_answer::released;
+    }
+
+    bool break_hold(std::uint64_t counter, instant at, effects& out) {
+        settle(at, out);
+        const auto found = kept().find_counter(counter);
+        if (!found) return false;
+        out.lost.push_back(notice_of(kept().at(found)));
+        remember(kept().at(found).id, std::nullopt, at.now);
+        kept().remove(found);
+        kept().last_counter(kept().last_counter() + 1);
+        grant_next(at, out);
+        return true;
+    }
+
+    // A session goes: its waiting claims leave the queue and its holds end, detached ones excepted. Nobody will ask about
+    // these ids again, so none is remembered.
+    void drop_session(std::uint64_t session, instant at, effects& out) {
+        settle(at, out);
+        kept().remove_if([&](const auto& held) { return held.session == session && !held.detached; });
+        kept().leave_if([&](const auto& waits) { return waits.session == session; });
+        grant_next(at, out);
+    }
+
+    // Ends what has expired and grants what fits. Every verb does this first.
+    void settle(instant at, effects& out) {
+        if (at.now >= kept().next_end())
+            kept().remove_if([&](const auto& held) {
+                if (at.now < held.ends) return false;
+                remember(held.id, std::nullopt, at.now);
+                return true;
+            });
+        grant_next(at, out);
+    }
+
+    bool idle() const noexcept { return kept().waiting() == 0 && !kept().first_holder(); }
+
+    // Holding or waiting.
+    bool knows(const claim_id& id) const { return kept().find_holder(id) || kept().find_waiter(id); }
+
+    // What Kept provides. A spot is where a claim is kept: true if it is anywhere, good until the next change.
+    //
+    //   waiting(), used(), capacity(), next_end()   how many, how much weight is held, of how much, when the first lease ends
+    //   begin(capacity)                             the name was idle and is no longer
+    //   last_counter(), last_counter(n)             of the latest grant
+    //   find_holder(id), find_counter(n), find_waiter(id), first_holder() -> spot
+    //   first_waiting() -> claim, at(spot) -> claim, describe(spot, now) -> holder, place_of(spot)
+    //   hold(claim), enqueue(claim)                 at the end of the holders, of the queue
+    //   promote(counter, since) -> claim            the first in the queue holds
+    //   extend(spot, lease, ends), remove(spot), leave(spot)
+    //   remove_if(claim -> bool)                    of the holders, latest first
+    //   leave_if(claim -> bool)                     of the queue
+    //   remember(ended_claim), remembered(id, now) -> ended_claim*
+
+private:
+    Kept& kept() noexcept { return static_cast<Kept&>(*this); }
+    const Kept& kept() const noexcept { return static_cast<const Kept&>(*this); }
+
+    base::verdict standing(spi::claim_answer::verdict is, std::size_t place, instant at) const {
+        base::verdict v{.is = is, .place = place};
+        if (const auto first = kept().first_holder())
+            v.in_the_way = {kept().at(first).id, kept().describe(first, at.now)};
+        if (kept().next_end() != spi::time_point::max()) v.free_in = kept().next_end() - at.now;
+        return v;
+    }
+
+    std::uint64_t next_counter(instant at) {
+        kept().last_counter(std::max(kept().last_counter() + 1, at.wall_us));
+        return kept().last_counter();
+    }
+
+    void grant_to(kept_claim& wanted, instant at) {
+        wanted.counter = next_counter(at);
+        wanted.since = at.now;
+        wanted.ends = wanted.lease ? at.now + *wanted.lease : spi::time_point::max();
+    }
+
+    void grant_next(instant at, effects& out) {
+        while (kept().waiting() > 0 && kept().used() + kept().first_waiting().weight <= kept().capacity())
+            out.granted.push_back(notice_of(kept().promote(next_counter(at), at.now)));
+    }
+
+    static effects::notice notice_of(const auto& held) {
+        return {held.session, held.id, {held.counter, held.lease, held.since}, held.berth};
+    }
+
+    void remember(const claim_id& id, std::optional<spi::release_answer> answer, spi::time_point now) {
+        kept().remember(
+            {id, now + remembered_for, answer ? static_cast<std::int64_t>(*answer) : ended_claim::not_asked});
+    }
+
+    spi::release_answer stranger_answer() const noexcept {
+        return kept().first_holder() ? spi::release_answer::taken_over : spi::release_answer::expired;
+    }
+};
+
+}  // namespace mortise::inline v0::base

@@ -1,0 +1,177 @@
+#include "stores/host/named_state.hpp"
+
+#include <cstring>
+
+namespace mortise::inline v0::stores::host {
+namespace {
+
+std::int64_t count(spi::time_point t) noexcept {
+    return t.time_since_epoch().count();
+}
+spi::time_point at_count(std::int64_t n) noexcept {
+    return spi::time_point{spi::duration{n}};
+}
+
+}  // namespace
+
+named_state::named_state(ledger::access& in, std::string_view name, block_number hint)
+    : in_(in), at_(in.find(name)), hint_(hint), text_(name) {}
+
+void named_state::finish() noexcept {
+    if (at_ != 0 && idle()) {
+        in_.remove(at_);
+        at_ = 0;
+    }
+    in_.commit();
+}
+
+spi::time_point named_state::next_end() const noexcept {
+    return at_ == 0 ? spi::time_point::max() : at_count(name().next_end);
+}
+
+block_number named_state::find_holder(const claim_id& id) const noexcept {
+    block_number n = first_holder();
+    while (n != 0 && in_.claim(n).id != id) n = after(n);
+    return n;
+}
+
+block_number named_state::find_counter(std::uint64_t counter) const noexcept {
+    block_number n = first_holder();
+    while (n != 0 && in_.claim(n).counter != counter) n = after(n);
+    return n;
+}
+
+// A hint that is wrong is found out: no two claims ever have the same id.
+block_number named_state::find_waiter(const claim_id& id) const noexcept {
+    if (at_ != 0 && in_.has(hint_)) {
+        const claim_block& there = in_.claim(hint_);
+        if (there.kind == block_head::claim && there.of == at_ && there.id == id && there.counter == 0) return hint_;
+    }
+    block_number n = first_in_queue();
+    while (n != 0 && in_.claim(n).id != id) n = after(n);
+    return n;
+}
+
+std::size_t named_state::place_of(block_number n) const noexcept {
+    std::size_t place = 1;
+    for (block_number ahead = in_.claim(n).previous; ahead != 0; ahead = in_.claim(ahead).previous) ++place;
+    return place;
+}
+
+base::kept_claim named_state::at(block_number n) const {
+    const claim_block& b = in_.claim(n);
+    base::kept_claim c;
+    c.id = b.id;
+    c.session = b.session;
+    c.weight = b.weight;
+    c.berth = b.berth;
+    c.detached = (b.flags & claim_block::detached) != 0;
+    if (b.lease != 0) c.lease = spi::duration{b.lease};
+    c.counter = b.counter;
+    c.since = at_count(b.since);
+    c.ends = at_count(b.ends);
+    return c;
+}
+
+mortise::holder named_state::describe(block_number n, spi::time_point now) const {
+    const claim_block& b = in_.claim(n);
+    mortise::holder who;
+    who.label.assign(b.text, b.label_size);
+    who.host.assign(b.text + b.label_size, b.host_size);
+    who.pid = b.pid;
+    who.held_for = now - at_count(b.since);
+    who.token = token::of(b.counter, 0);
+    return who;
+}
+
+void named_state::begin(std::uint32_t capacity) {
+    if (at_ == 0) at_ = in_.add(text_);
+    in_.set(name().capacity, capacity);
+}
+
+block_number named_state::write(const base::kept_claim& c) {
+    const block_number n = in_.allocate(block_head::claim);
+    claim_block& b = in_.claim(n);
+    b.of = at_;
+    b.id = c.id;
+    b.session = c.session;
+    b.weight = c.weight;
+    b.berth = c.berth;
+    b.flags = c.detached ? claim_block::detached : 0;
+    b.pid = c.from ? static_cast<std::int32_t>(c.from->pid) : 0;
+    b.lease = c.lease ? c.lease->count() : 0;
+    b.counter = c.counter;
+    b.since = count(c.since);
+    b.ends = count(c.ends);
+    const std::string_view host = c.from ? std::string_view(c.from->host) : std::string_view();
+    b.label_size = static_cast<std::uint16_t>(c.label.size());
+    b.host_size = static_cast<std::uint16_t>(std::min(host.size(), sizeof b.text - c.label.size()));
+    std::memcpy(b.text, c.label.data(), b.label_size);
+    std::memcpy(b.text + b.label_size, host.data(), b.host_size);
+    return n;
+}
+
+void named_state::now_holds(block_number n) noexcept {
+    const claim_block& b = in_.claim(n);
+    in_.append(name().holders, n);
+    in_.set(name().used, name().used + b.weight);
+    if (b.ends < name().next_end) in_.set(name().next_end, b.ends);
+    in_.pause();
+}
+
+void named_state::hold(const base::kept_claim& granted) {
+    now_holds(write(granted));
+}
+
+void named_state::enqueue(const base::kept_claim& wanted) {
+    hint_ = write(wanted);
+    in_.append(name().queue, hint_);
+    in_.pause();
+}
+
+base::kept_claim named_state::promote(std::uint64_t counter, spi::time_point since) noexcept {
+    const block_number n = name().queue.first;
+    claim_block& b = in_.claim(n);
+    in_.unlink(name().queue, n);
+    in_.set(b.counter, counter);
+    in_.set(b.since, count(since));
+    in_.set(b.ends, b.lease != 0 ? count(since) + b.lease : count(spi::time_point::max()));
+    now_holds(n);
+    return at(n);
+}
+
+void named_state::extend(block_number n, spi::duration lease, spi::time_point ends) noexcept {
+    claim_block& b = in_.claim(n);
+    const std::int64_t before = b.ends;
+    in_.set(b.lease, lease.count());
+    in_.set(b.ends, count(ends));
+    if (before == name().next_end) find_next_end();
+}
+
+void named_state::remove(block_number n) noexcept {
+    const claim_block& b = in_.claim(n);
+    in_.unlink(name().holders, n);
+    in_.set(name().used, name().used - b.weight);
+    if (b.ends == name().next_end && b.lease != 0) find_next_end();
+    in_.free(n);
+    in_.pause();
+}
+
+void named_state::leave(block_number n) noexcept {
+    in_.unlink(name().queue, n);
+    in_.free(n);
+    in_.pause();
+}
+
+base::ended_claim* named_state::remembered(const claim_id& id, spi::time_point now) noexcept {
+    base::ended_claim& old = in_.last_end(id);
+    return old.id == id && now < old.until ? &old : nullptr;
+}
+
+void named_state::find_next_end() noexcept {
+    std::int64_t first = count(spi::time_point::max());
+    for (block_number n = first_holder(); n != 0; n = after(n)) first = std::min(first, in_.claim(n).ends);
+    in_.set(name().next_end, first);
+}
+
+}  // namespace mortise::inline v0::stores::host
