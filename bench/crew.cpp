@@ -109,7 +109,7 @@ void crew::wait_for(const std::function<bool()>& met) {
     const auto deadline = steady_clock::now() + patience;
     while (!met()) {
         look();
-        if (steady_clock::now() > deadline) throw std::runtime_error("a process does not come forward");
+        if (steady_clock::now() > deadline) throw std::runtime_error("its processes are stuck");
         pause_for(500us);
     }
 }

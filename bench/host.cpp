@@ -160,7 +160,15 @@ private:
     std::vector<std::vector<Result>> measure(const std::vector<contender>& all, Run run) const {
         std::vector<std::function<Result()>> subjects;
         subjects.reserve(all.size());
-        for (const contender& each : all) subjects.push_back([&each, run] { return run(each); });
+        for (const contender& each : all) {
+            subjects.push_back([&each, run] {
+                try {
+                    return run(each);
+                } catch (const std::exception& e) {
+                    throw std::runtime_error(each.name + ": " + e.what());
+                }
+            });
+        }
         return in_turn(how_.runs, subjects);
     }
 
