@@ -26,15 +26,13 @@ spi::duration part(spi::duration whole, double share) {
 
 }  // namespace
 
-void engine::ask(const std::shared_ptr<cohort>& c) {
+void engine::ask(const std::shared_ptr<cohort>& c, spi::time_point sent) {
     shard& s = shard_of(*c);
-    spi::time_point sent;
     spi::claim_request wanted;
     {
         std::scoped_lock guard{s.mutex};
         if (c->is != cohort::state::asking && c->is != cohort::state::queued) return;
-        sent = clock_->now();
-        c->asked->in_flight = true;
+        c->in_flight.store(true, std::memory_order_relaxed);
         c->asked->failing_since = std::min(c->asked->failing_since, sent);
         wanted = {.name = c->terms.name,
                   .id = c->id,
@@ -50,25 +48,18 @@ void engine::ask(const std::shared_ptr<cohort>& c) {
     }
     store_->claim(wanted, [c, sent](spi::claim_answer said) { c->home->answered(c, sent, std::move(said)); });
 
+    if (!c->in_flight.load(std::memory_order_acquire)) return;
     std::scoped_lock guard{s.mutex};
-    if (c->is != cohort::state::ended && c->asked && c->asked->in_flight) arm(c, sent + options_.reply_timeout);
+    if (c->is != cohort::state::ended && c->in_flight) watch(c, sent + options_.reply_timeout);
 }
 
-void engine::arm(const std::shared_ptr<cohort>& c, spi::time_point when) {
-    if (c->asked->timer != 0) clock_->cancel(c->asked->timer);
-    c->asked->timer = clock_->at(when, [weak = std::weak_ptr(c)] {
-        if (const auto self = weak.lock()) self->home->ask_again(self);
-    });
-}
-
-// The timer of a waiting claim: its request was not answered in time, or it is time to look again.
+// A waiting claim's request was not answered in time, or it is time to look again.
 void engine::ask_again(const std::shared_ptr<cohort>& c) {
     errands todo;
     {
         std::scoped_lock guard{shard_of(*c).mutex};
         if (c->is != cohort::state::asking && c->is != cohort::state::queued) return;
-        c->asked->timer = 0;
-        if (c->asked->in_flight) {
+        if (c->in_flight) {
             no_answer(c, errc::unreachable, clock_->now(), todo);
             if (c->is != cohort::state::ended) todo.ask = c;
         } else {
@@ -86,16 +77,16 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
         const spi::time_point now = clock_->now();
         if (c->is == cohort::state::held) return;  // a repeat of what we know
         if (c->is == cohort::state::ended) {       // we had given up: it must not stay behind
-            if (said.is == verdict::granted || said.is == verdict::queued) todo.goodbye = goodbye(*c);
+            if (said.is == verdict::granted || said.is == verdict::queued) todo.goodbye = goodbye(*c, now);
         } else if (said.is == verdict::unknown) {
             no_answer(c, said.reason ? said.reason : make_error_code(errc::unreachable), now, todo);
             if (c->is != cohort::state::ended) {
                 const unsigned tries = c->asked->failures;
                 const auto step = milliseconds{10} * (1 << std::min(tries, 7u));
-                arm(c, now + step + part(step, spread(c->id, tries)));
+                watch(c, now + step + part(step, spread(c->id, tries)));
             }
         } else {
-            c->asked->in_flight = false;
+            c->in_flight.store(false, std::memory_order_release);
             c->asked->failures = 0;
             if (said.is == verdict::granted) {
                 said.grant.counted_from = std::min(said.grant.counted_from, sent);
@@ -115,7 +106,7 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
                 } else {
                     c->is = cohort::state::queued;
                     if (first) emit(event_kind::waited, c->terms.name);
-                    arm(c, now + pause_before_next_look(*c));
+                    watch(c, now + pause_before_next_look(*c));
                 }
             }
         }
@@ -170,18 +161,18 @@ void engine::take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_
     if (c->lease.deadline() <= now) {  // it took so long that the lease is over: never a late yes
         no_answer(c, errc::unreachable, now, todo);
         if (c->is == cohort::state::ended) return;
-        todo.goodbye = goodbye(*c);
+        todo.goodbye = goodbye(*c, now);
         end(c);
         succeed(c, todo);
-        if (const auto next = std::exchange(todo.ask, nullptr)) arm(next, now + milliseconds{10});
+        if (const auto next = std::exchange(todo.ask, nullptr)) watch(next, now + milliseconds{10});
         return;
     }
-    if (c->asked->timer != 0) clock_->cancel(c->asked->timer);
     c->asked.reset();
+    c->in_flight.store(false, std::memory_order_release);
     c->is = cohort::state::held;
     c->valid_until.store(c->lease.deadline(), std::memory_order_release);
     pass_on(c, now, todo);
-    if (c->lease.due() != spi::time_point::max()) watchdog_->watch(c, c->lease.due());
+    watch(c, c->lease.due());
 }
 
 // Not granted and not queued: those who do not wait are answered, the others queue up.
@@ -206,14 +197,14 @@ void engine::busy(const std::shared_ptr<cohort>& c, errands& todo) {
 
 // A request failed or was not answered. It is repeated with the same id, until `patience` is over.
 void engine::no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, errands& todo) {
-    c->asked->in_flight = false;
+    c->in_flight.store(false, std::memory_order_release);
     ++c->asked->failures;
     if (now - c->asked->failing_since < options_.patience) {
         emit(event_kind::retried, c->terms.name, {}, why);
         return;
     }
     refuse_line(*c, errc::unreachable, "the store did not answer; is it running, and is the address right?", todo);
-    todo.goodbye = goodbye(*c);  // it may have been granted without our knowing
+    todo.goodbye = goodbye(*c, now);  // it may have been granted without our knowing
     end(c);
 }
 

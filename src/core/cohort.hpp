@@ -75,10 +75,8 @@ public:
     // What only an unanswered claim needs; gone once it is granted.
     struct question {
         spi::time_point failing_since = spi::time_point::max();  // first of the requests without an answer
-        spi::clock::timer_id timer = 0;                          // repeats it
         std::optional<spi::standing> standing;                   // what the store last said of our chances
         unsigned failures = 0;
-        bool in_flight = false;
     };
 
     core::line line;                 // calls waiting for their turn
@@ -93,6 +91,8 @@ public:
     std::uint32_t watch_slot = 0;  // in its heap, from 1; 0: not watched
     std::uint16_t turn = 0;
     state is = state::asking;
+    bool watched = false;                // by the watchdog, as far as the engine knows
+    std::atomic<bool> in_flight{false};  // a request has not been answered
 };
 
 // One call: first it waits, then it holds. A `hold` is a handle to it.
@@ -123,9 +123,9 @@ public:
     spi::time_point since{};  // of the call, then of the grant
     std::atomic<phase> is{phase::waiting};
     std::uint16_t turn = 0;
-    release_result result = release_result::unknown;
-    bool closed = false;     // ended by the client's destructor
-    bool releasing = false;  // the store has not answered yet
+    std::atomic<release_result> result{release_result::unknown};
+    std::atomic<bool> releasing{false};  // the store has not answered yet
+    bool closed = false;                 // ended by the client's destructor
 
     static hold handle(std::shared_ptr<claimant> granted) { return hold{std::move(granted)}; }
     static const std::shared_ptr<claimant>& of(const hold& h) noexcept { return h.granted_; }

@@ -197,6 +197,7 @@ void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint3
         });
 
     errands todo;
+    todo.now = who->since;
     std::error_code too_late;
     {
         shard& s = shard_of(key);
@@ -274,7 +275,7 @@ void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name
         who->is = claimant::phase::over;
         c->line.erase(who->waiting->place);
         if (c->line.empty() && c->is != cohort::state::held) {  // nobody wants it any more
-            todo.goodbye = goodbye(*c);
+            todo.goodbye = goodbye(*c, clock_->now());
             end(c);
         }
     }
@@ -329,7 +330,7 @@ void engine::run(errands& todo) {
         answer(who, std::move(why));
     }
     if (todo.lost) notify([who = todo.lost] { who->cohort->home->tell_lost(*who); });
-    if (todo.ask) ask(todo.ask);
+    if (todo.ask) ask(todo.ask, todo.now != spi::time_point{} ? todo.now : clock_->now());
 }
 
 // The phase has changed under the mutex, so nobody else touches what the call waited with.
@@ -345,8 +346,7 @@ void engine::end(const std::shared_ptr<cohort>& c) {
     shard& s = shard_of(*c);
     c->is = cohort::state::ended;
     c->valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
-    if (c->asked && c->asked->timer != 0) clock_->cancel(c->asked->timer);
-    watchdog_->forget(*c);
+    watch(c, spi::time_point::max());
     s.erase(*c);
 }
 

@@ -129,6 +129,7 @@ private:
         std::vector<std::pair<std::shared_ptr<claimant>, refusal>> refused;
         std::shared_ptr<claimant> lost;
         std::shared_ptr<cohort> ask;
+        spi::time_point now{};  // when this was decided, if known
     };
 
     // Entry and exit of calls.
@@ -143,7 +144,7 @@ private:
     void tell_lost(claimant& who);
 
     // Asking the store.
-    void ask(const std::shared_ptr<cohort>& c);
+    void ask(const std::shared_ptr<cohort>& c, spi::time_point sent);
     void ask_again(const std::shared_ptr<cohort>& c);
     void answered(const std::shared_ptr<cohort>& c, spi::time_point sent, spi::claim_answer&& said);
     spi::duration pause_before_next_look(const cohort& c) const;
@@ -159,8 +160,8 @@ private:
     void end(const std::shared_ptr<cohort>& c);
     void succeed(const std::shared_ptr<cohort>& c, errands& todo);
     void lose(const std::shared_ptr<cohort>& c, std::error_code why, errands& todo);
-    void arm(const std::shared_ptr<cohort>& c, spi::time_point when);
-    std::shared_ptr<farewell> goodbye(const cohort& c);
+    void watch(const std::shared_ptr<cohort>& c, spi::time_point due);
+    std::shared_ptr<farewell> goodbye(const cohort& c, spi::time_point now);
     static const std::shared_ptr<cohort>& cohort_of(const shard& s, const claimant& who);
     refusal in_the_way(const cohort& c, errc why, std::optional<std::size_t> ahead) const;
 
@@ -193,7 +194,7 @@ private:
 
     std::mutex quiet_mutex_;
     std::condition_variable quiet_;
-    int goodbyes_ = 0;
+    std::atomic<int> goodbyes_{0};
 
     std::atomic<std::size_t> unseen_events_{0};
     std::atomic<std::uint64_t> dropped_events_{0};

@@ -21,6 +21,7 @@ void farewell::send() {
     home_->store().release(name_, id_, [self = shared_from_this()](spi::release_answer said) { self->answered(said); });
 
     // Not answered on the spot, or unknown: repeat it after a while, unless the lease does the work for us.
+    if (answered_.load(std::memory_order_acquire)) return;
     std::scoped_lock guard{mutex_};
     if (answer_) return;
     const spi::time_point now = home_->clock().now();
@@ -46,6 +47,7 @@ void farewell::answered(spi::release_answer said) {
         std::scoped_lock guard{mutex_};
         if (answer_) return;
         answer_ = said;
+        answered_.store(true, std::memory_order_release);
         timer = std::exchange(timer_, 0);
         changed_.notify_all();
     }
@@ -53,6 +55,7 @@ void farewell::answered(spi::release_answer said) {
 }
 
 std::optional<spi::release_answer> farewell::wait(spi::duration patience) {
+    if (answered_.load(std::memory_order_acquire)) return answer_;
     std::unique_lock guard{mutex_};
     if (!answer_ && patience > spi::duration::zero())
         changed_.wait_for(guard, patience, [&] { return answer_.has_value(); });

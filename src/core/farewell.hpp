@@ -5,6 +5,7 @@
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -40,7 +41,8 @@ private:
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::optional<spi::release_answer> answer_;
+    std::optional<spi::release_answer> answer_;  // never changes once it is there
+    std::atomic<bool> answered_{false};
     spi::clock::timer_id timer_ = 0;
     unsigned tries_ = 0;
 };

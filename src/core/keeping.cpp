@@ -4,20 +4,24 @@
 
 namespace mortise::inline v0::core {
 
-// The watchdog's round: everything that is due, in one call to the store.
+// The watchdog's round: everything that is due for renewal, in one call to the store.
 void engine::round(const std::vector<std::shared_ptr<cohort>>& due) {
     if (forked() || shut()) return;
     const spi::time_point now = clock_->now();
     std::vector<std::shared_ptr<cohort>> renewing;
     for (const auto& c : due) {
         errands todo;
+        bool waits = false;
         {
             std::scoped_lock guard{shard_of(*c).mutex};
-            if (c->is != cohort::state::held) continue;
-            const lease::step step = c->lease.poll(now);
-            if (step.renew) renewing.push_back(c);
-            apply(c, step, errc::unreachable, todo);
+            waits = c->is == cohort::state::asking || c->is == cohort::state::queued;
+            if (c->is == cohort::state::held) {
+                const lease::step step = c->lease.poll(now);
+                if (step.renew) renewing.push_back(c);
+                apply(c, step, errc::unreachable, todo);
+            }
         }
+        if (waits) ask_again(c);
         run(todo);
     }
     if (!renewing.empty()) send_renewals(std::move(renewing), now);
@@ -57,7 +61,17 @@ void engine::apply(const std::shared_ptr<cohort>& c, lease::step step, std::erro
         emit(event_kind::at_risk, c->terms.name, token::of(c->counter, c->turn), why,
              c->lease.deadline() - clock_->now());
     c->valid_until.store(c->lease.deadline(), std::memory_order_release);
-    if (c->lease.due() != spi::time_point::max()) watchdog_->watch(c, c->lease.due());
+    watch(c, c->lease.due());
+}
+
+// From now on the next look is at `due`: to renew what is held, to ask again for what is not; never at max().
+void engine::watch(const std::shared_ptr<cohort>& c, spi::time_point due) {
+    if (due != spi::time_point::max()) {
+        watchdog_->watch(c, due);
+    } else if (c->watched) {
+        watchdog_->forget(*c);
+    }
+    c->watched = due != spi::time_point::max();
 }
 
 // The grant is over while its owner may still believe in it. The owner is told; those in line go on without it.
@@ -75,7 +89,7 @@ void engine::renew_early(const claimant& who) {
         std::scoped_lock guard{shard_of(*c).mutex};
         now = clock_->now();
         if (c->is != cohort::state::held || !c->lease.ask_early(now)) return;
-        watchdog_->watch(c, c->lease.due());
+        watch(c, c->lease.due());
     }
     send_renewals({c}, now);
 }

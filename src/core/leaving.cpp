@@ -32,9 +32,9 @@ release_result read(std::optional<spi::release_answer> said, bool was_lost) noex
 
 }  // namespace
 
-std::shared_ptr<farewell> engine::goodbye(const cohort& c) {
+std::shared_ptr<farewell> engine::goodbye(const cohort& c, spi::time_point now) {
     const auto life = c.terms.lease.value_or(options_.patience);
-    return std::make_shared<farewell>(shared_from_this(), c.terms.name, c.id, clock_->now() + life);
+    return std::make_shared<farewell>(c.home, c.terms.name, c.id, now + life);
 }
 
 bool engine::may_pass_on(const cohort& c, spi::time_point now) const {
@@ -75,7 +75,7 @@ release_result engine::release(const std::shared_ptr<claimant>& who, std::error_
             ec = who->closed ? errc::closed : who->releasing ? errc::busy : errc{};
             return who->result;
         }
-        const spi::time_point now = clock_->now();
+        const spi::time_point now = todo.now = clock_->now();
         who->is = claimant::phase::over;
         who->releasing = true;
         watched = std::move(who->watched);
@@ -88,7 +88,7 @@ release_result engine::release(const std::shared_ptr<claimant>& who, std::error_
             who->result = release_result::released;
             who->releasing = false;
         } else {
-            asked = todo.goodbye = goodbye(*c);
+            asked = todo.goodbye = goodbye(*c, now);
             if (c->is == cohort::state::held) {
                 end(c);
                 succeed(c, todo);
@@ -100,7 +100,6 @@ release_result engine::release(const std::shared_ptr<claimant>& who, std::error_
     if (asked) {
         result = read(asked->wait(options_.release_wait), was_lost);
         if (result == release_result::unknown) ec = errc::unreachable;
-        std::scoped_lock guard{s.mutex};
         who->result = result;
         who->releasing = false;
     }
@@ -149,9 +148,9 @@ void engine::let_go(const std::shared_ptr<claimant>& who) noexcept {
 }
 
 void engine::said_goodbye(int more) noexcept {
+    if (goodbyes_.fetch_add(more) + more > 0 || !closed_.load()) return;
     std::scoped_lock guard{quiet_mutex_};
-    goodbyes_ += more;
-    if (goodbyes_ == 0) quiet_.notify_all();
+    quiet_.notify_all();
 }
 
 void engine::close() noexcept {
@@ -173,7 +172,7 @@ void engine::close() noexcept {
                     holder->is = claimant::phase::over;
                     holder->closed = true;
                 }
-                if (!kept) leaving.push_back(goodbye(*c));
+                if (!kept) leaving.push_back(goodbye(*c, clock_->now()));
                 end(c);
             }
         }

@@ -11,28 +11,31 @@ owner_key this_thread_key() noexcept {
     return mine;
 }
 
-auto reentry::find(std::string_view name, owner_key who) noexcept -> frame* {
-    const key_view k{name, who};
+auto reentry::find(const place& at, owner_key who) noexcept -> frame* {
+    const key_view k{at, who};
     shard& s = shard_of(k);
     std::scoped_lock guard{s.mutex};
     const auto it = s.frames.find(k);
     return it == s.frames.end() ? nullptr : &it->second;
 }
 
-void reentry::insert(std::string_view name, owner_key who, frame f) {
-    shard& s = shard_of({name, who});
+void reentry::insert(const place& at, owner_key who, frame f) {
+    const key_view k{at, who};
+    shard& s = shard_of(k);
     std::scoped_lock guard{s.mutex};
-    s.frames.emplace(key{std::string(name), who}, std::move(f));
+    s.frames.emplace(key{std::string(k.name), k.who, k.mixed}, std::move(f));
 }
 
-auto reentry::extract(std::string_view name, owner_key who) noexcept -> frame {
-    const key_view k{name, who};
+auto reentry::leave(const place& at, owner_key who) noexcept -> departure {
+    const key_view k{at, who};
     shard& s = shard_of(k);
     std::scoped_lock guard{s.mutex};
     const auto it = s.frames.find(k);
-    frame taken = std::move(it->second);
+    if (it == s.frames.end()) return {};
+    if (--it->second.depth > 0) return {.inside = &it->second};
+    departure last{.last = std::move(it->second)};
     s.frames.erase(it);
-    return taken;
+    return last;
 }
 
 auto reentry::extract_through(const void* object) -> std::vector<frame> {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -33,35 +34,50 @@ public:
         bool recursive = false;
     };
 
-    frame* find(std::string_view name, owner_key who) noexcept;  // good until erased
-    void insert(std::string_view name, owner_key who, frame f);
-    frame extract(std::string_view name, owner_key who) noexcept;
+    // A name as it is looked for; its hash is taken once.
+    struct place {
+        std::string_view name;
+        std::size_t hash;
+        explicit place(std::string_view n) noexcept : name(n), hash(std::hash<std::string_view>{}(n)) {}
+    };
+
+    frame* find(const place& at, owner_key who) noexcept;  // good until it leaves
+    void insert(const place& at, owner_key who, frame f);
+
+    // One level out. Still inside: the frame. Last one out: what was the frame. Neither: it never was inside.
+    struct departure {
+        frame* inside = nullptr;
+        std::optional<frame> last{};
+    };
+    departure leave(const place& at, owner_key who) noexcept;
 
     // What was locked through an object that goes away: handed back to the caller to be released.
     std::vector<frame> extract_through(const void* object);
 
 private:
-    struct key {
-        std::string name;
-        owner_key who;
-    };
     struct key_view {
         std::string_view name;
         owner_key who;
+        std::size_t mixed;
+
+        key_view(const place& at, owner_key w) noexcept
+            : name(at.name), who(w), mixed(at.hash ^ (w * 0x9e3779b97f4a7c15u)) {}
+    };
+    struct key {
+        std::string name;
+        owner_key who;
+        std::size_t mixed;
     };
     struct same {
         using is_transparent = void;
-        static std::size_t mix(std::string_view name, owner_key who) noexcept {
-            return std::hash<std::string_view>{}(name) ^ (who * 0x9e3779b97f4a7c15u);
-        }
-        std::size_t operator()(const auto& k) const noexcept { return mix(k.name, k.who); }
+        std::size_t operator()(const auto& k) const noexcept { return k.mixed; }
         bool operator()(const auto& a, const auto& b) const noexcept { return a.who == b.who && a.name == b.name; }
     };
     struct shard {
         std::mutex mutex;
         std::unordered_map<key, frame, same, same> frames;
     };
-    shard& shard_of(const key_view& k) noexcept { return shards_[same::mix(k.name, k.who) % shards_.size()]; }
+    shard& shard_of(const key_view& k) noexcept { return shards_[k.mixed % shards_.size()]; }
 
     std::array<shard, 16> shards_;
 };

@@ -18,7 +18,8 @@ exclusive::exclusive(client& locks, std::string_view name, claim_options options
     : engine_(core::access::engine_of(locks)),
       frames_(core::access::frames_of(locks)),
       nesting_(when_held),
-      claim_{.name = std::string(name), .options = std::move(options)} {
+      claim_{.name = std::string(name), .options = std::move(options)},
+      place_(claim_.name) {
     engine_->check(claim_);
 }
 
@@ -32,12 +33,12 @@ exclusive::~exclusive() {
 
 outcome exclusive::lock(core::owner_key who, std::optional<std::chrono::nanoseconds> wait) {
     if (engine_->forked()) return say(errc::forked);
-    if (core::reentry::frame* frame = frames_->find(name(), who)) return enter_again(*frame);
+    if (core::reentry::frame* frame = frames_->find(place_, who)) return enter_again(*frame);
     claim wanted = claim_;
     wanted.options.wait = wait;
     attempt got = engine_->acquire(std::move(wanted));
     if (!got) return {got.reason(), got.refusal().describe()};
-    frames_->insert(name(), who, {*std::move(got), this, 1, nesting_ == nesting::counted});
+    frames_->insert(place_, who, {*std::move(got), this, 1, nesting_ == nesting::counted});
     inside_.fetch_add(1);
     return {};
 }
@@ -58,20 +59,19 @@ outcome exclusive::say(errc why, const std::string& what) const {
 
 std::error_code exclusive::unlock(core::owner_key who) noexcept {
     if (engine_->forked()) return errc::forked;
-    core::reentry::frame* frame = frames_->find(name(), who);
-    if (frame == nullptr) {
+    core::reentry::departure left = frames_->leave(place_, who);
+    if (core::reentry::frame* outer = left.inside) {
+        if (!outer->hold.valid()) return errc::lost;
+        engine_->renew_early(*core::claimant::of(outer->hold));
+        return {};
+    }
+    if (!left.last) {
         engine_->emit(event_kind::released, name(), {}, errc::not_owner);
         return errc::not_owner;
     }
-    if (--frame->depth > 0) {
-        if (!frame->hold.valid()) return errc::lost;
-        engine_->renew_early(*core::claimant::of(frame->hold));
-        return {};
-    }
-    core::reentry::frame last = frames_->extract(name(), who);
-    if (last.through == this) inside_.fetch_sub(1);
+    if (left.last->through == this) inside_.fetch_sub(1);
     std::error_code ec;
-    switch (last.hold.release(ec)) {
+    switch (left.last->hold.release(ec)) {
         case release_result::released:
             return {};
         case release_result::expired:
@@ -85,7 +85,7 @@ std::error_code exclusive::unlock(core::owner_key who) noexcept {
 
 const mortise::hold& exclusive::hold(core::owner_key who) const {
     if (engine_->forked()) say(errc::forked).or_throw();
-    const core::reentry::frame* frame = frames_->find(name(), who);
+    const core::reentry::frame* frame = frames_->find(place_, who);
     if (frame == nullptr) say(errc::not_owner, "this owner has not locked it").or_throw();
     return frame->hold;
 }

@@ -56,8 +56,9 @@ private:
     const std::shared_ptr<core::engine> engine_;
     const std::shared_ptr<core::reentry> frames_;
     const nesting nesting_;
-    claim claim_;
-    std::atomic<int> inside_{0};  // frames first locked through this object
+    const claim claim_;
+    const core::reentry::place place_;  // of claim_.name
+    std::atomic<int> inside_{0};        // frames first locked through this object
 };
 
 }  // namespace mortise::inline v0::locks

@@ -67,14 +67,15 @@ public:
     void close() noexcept override;
 
 private:
-    // A claim of this client.
+    // A claim of this client, while it waits or holds.
     struct own_claim {
         std::string name;
         std::uint32_t berth = 0;
         block_number block = 0;
         bool waits = false;
     };
-    using own_claims = std::vector<std::pair<claim_id, own_claim>>;
+    using own_claims = std::unordered_map<claim_id, own_claim>;
+    using found_claims = std::vector<own_claims::value_type>;
 
     void connect();
     void sit_down();
@@ -85,11 +86,15 @@ private:
     void bury(named_state& state, base::instant at, base::effects& out);
     void tell(const std::string& name, const base::effects& out);
     void tell_granted(const std::string& name, const base::effects::notice& what);
-    spi::claim_answer ask(const spi::claim_request& wanted, bool again, block_number& block);
+    spi::claim_answer ask(const spi::claim_request& wanted);
 
+    void note(const spi::claim_request& wanted, block_number block, bool waits);
+    bool stops_waiting(const claim_id& id);
+    std::optional<own_claim> forget(const claim_id& id);
     template <class Which>
-    own_claims ours(const Which& which);
-    void look(const own_claims& at, bool closely);
+    found_claims ours(const Which& which);
+    found_claims at_berth(std::uint32_t berth);
+    void look(const found_claims& at_these, bool closely);
     void look_later();
 
     const place where_;
@@ -103,8 +108,9 @@ private:
     session session_ = 0;
     std::atomic<bool> closed_{false};
 
-    std::mutex mutex_;
-    std::unordered_map<claim_id, own_claim> ours_;
+    std::mutex mutex_;  // may be taken inside the ledger's lock, not around it
+    own_claims ours_;
+    std::unordered_map<std::uint32_t, claim_id> berths_;  // of those that wait
     bool looking_ = false;
 };
 
@@ -196,23 +202,14 @@ void host_store::tell(const std::string& name, const base::effects& out) {
             bells_->ring(notice.session, bells::call::lost);
             continue;
         }
-        {
-            std::scoped_lock guard{mutex_};
-            ours_.erase(notice.id);
-        }
-        around_.events.lost(name, notice.id);
+        if (forget(notice.id)) around_.events.lost(name, notice.id);
     }
     for (const auto& notice : out.granted) tell_granted(name, notice);
 }
 
 void host_store::tell_granted(const std::string& name, const base::effects::notice& what) {
     if (what.session == session_) {
-        {
-            std::scoped_lock guard{mutex_};
-            const auto it = ours_.find(what.id);
-            if (it == ours_.end() || !std::exchange(it->second.waits, false)) return;
-        }
-        around_.events.granted(name, what.id, what.grant);
+        if (stops_waiting(what.id)) around_.events.granted(name, what.id, what.grant);
     } else if (what.berth == 0 || !ledger::wake(ledger_->berth(what.berth))) {
         if (ledger_->seats().alive(seat_of(what.session))) {
             bells_->ring(what.session, bells::call::granted);
@@ -233,51 +230,78 @@ void host_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_a
             const auto& berth = ledger_->berth(wanted.berth);
             seen_before_asking = {&berth, berth.load()};
         }
-        bool again = false;
-        block_number block = 0;
-        {
-            std::scoped_lock guard{mutex_};
-            const auto [it, fresh] = ours_.try_emplace(wanted.id);  // before it can be granted
-            again = !fresh;
-            block = it->second.block;
-            it->second = {std::string(wanted.name), wanted.berth, block, true};
-        }
-        answer = ask(wanted, again, block);
-        std::scoped_lock guard{mutex_};
-        if (const auto it = ours_.find(wanted.id); it != ours_.end()) {
-            using enum spi::claim_answer::verdict;
-            it->second.block = block;
-            if (answer.is == granted) it->second.waits = false;
-            if (answer.is != granted && answer.is != queued) ours_.erase(it);
-        }
+        answer = ask(wanted);
     } catch (const std::exception& e) {
         const auto* said = dynamic_cast<const error*>(&e);
         answer = {.is = spi::claim_answer::verdict::refused,
                   .reason = said != nullptr ? said->code() : make_error_code(errc::unreachable),
                   .detail = e.what()};
-        std::scoped_lock guard{mutex_};
-        ours_.erase(wanted.id);
     }
     if (answer.is == spi::claim_answer::verdict::queued) look_later();
     done(std::move(answer));
 }
 
-spi::claim_answer host_store::ask(const spi::claim_request& wanted, bool again, block_number& block) {
+spi::claim_answer host_store::ask(const spi::claim_request& wanted) {
     using enum spi::claim_answer::verdict;
-    return with(wanted.name, block, [&](named_state& state, base::instant at, base::effects& out) {
-        if (again && !state.knows(wanted.id))  // it ended, and somebody else ended it
-            return spi::claim_answer{.is = refused, .reason = errc::cancelled};
+    return with(wanted.name, 0, [&](named_state& state, base::instant at, base::effects& out) {
         const auto once = [&] {
             return state.claim(base::kept_claim::of(wanted, session_, from_), wanted.capacity, wanted.queue, at, out);
         };
         base::verdict said = once();
-        if (said.is == busy || said.reason == errc::kind_mismatch) {  // of the living?
+        if (said.is == busy || said.reason == errc::kind_mismatch) {  // in the way of the living?
             bury(state, at, out);
             if (said.is == busy || state.idle()) said = once();
         }
-        block = state.hint();
+        if (said.is == granted || said.is == queued) note(wanted, state.hint(), said.is == queued);
         return std::move(said).answer(wanted);
     });
+}
+
+// Before anybody else can do anything to it.
+void host_store::note(const spi::claim_request& wanted, block_number block, bool waits) {
+    std::scoped_lock guard{mutex_};
+    const auto [it, fresh] = ours_.try_emplace(wanted.id);
+    it->second.berth = wanted.berth;
+    it->second.waits = waits;
+    if (fresh) it->second.name = wanted.name;
+    if (block != 0) it->second.block = block;
+    if (waits && wanted.berth != 0) berths_[wanted.berth] = wanted.id;
+}
+
+// True: it did wait.
+bool host_store::stops_waiting(const claim_id& id) {
+    std::scoped_lock guard{mutex_};
+    const auto it = ours_.find(id);
+    if (it == ours_.end() || !std::exchange(it->second.waits, false)) return false;
+    if (const auto at = berths_.find(it->second.berth); at != berths_.end() && at->second == id) berths_.erase(at);
+    return true;
+}
+
+auto host_store::forget(const claim_id& id) -> std::optional<own_claim> {
+    std::scoped_lock guard{mutex_};
+    const auto it = ours_.find(id);
+    if (it == ours_.end()) return std::nullopt;
+    own_claim was = std::move(it->second);
+    ours_.erase(it);
+    if (const auto at = berths_.find(was.berth); was.waits && at != berths_.end() && at->second == id)
+        berths_.erase(at);
+    return was;
+}
+
+template <class Which>
+auto host_store::ours(const Which& which) -> found_claims {
+    found_claims found;
+    std::scoped_lock guard{mutex_};
+    for (const auto& one : ours_)
+        if (which(one.second)) found.push_back(one);
+    return found;
+}
+
+auto host_store::at_berth(std::uint32_t berth) -> found_claims {
+    std::scoped_lock guard{mutex_};
+    const auto at = berths_.find(berth);
+    const auto it = at == berths_.end() ? ours_.end() : ours_.find(at->second);
+    return it == ours_.end() ? found_claims{} : found_claims{*it};
 }
 
 void host_store::renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) {
@@ -296,18 +320,11 @@ void host_store::renew(std::span<const spi::renewal> due, spi::reply<std::vector
 }
 
 void host_store::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
-    block_number block = 0;
-    {
-        std::scoped_lock guard{mutex_};
-        if (const auto it = ours_.find(id); it != ours_.end()) {
-            block = it->second.block;
-            ours_.erase(it);
-        }
-    }
     spi::release_answer answer = spi::release_answer::unknown;
+    const auto mine = forget(id);
     try {
         connect();
-        answer = with(name, block, [&](named_state& state, base::instant at, base::effects& out) {
+        answer = with(name, mine ? mine->block : 0, [&](named_state& state, base::instant at, base::effects& out) {
             return state.release(id, session_, at, out);
         });
     } catch (const std::exception&) {  // asked again later
@@ -363,7 +380,7 @@ void host_store::sleep(spi::sleeper& who) {
         seen = berth.load();
         was = spi::sleeper::asleep;
         if (!who.is.compare_exchange_strong(was, spi::sleeper::awake)) return;
-        if (!closed_) look(ours([&](const own_claim& c) { return c.waits && c.berth == who.berth; }), false);
+        if (!closed_) look(at_berth(who.berth), false);
     }
 }
 
@@ -374,45 +391,29 @@ void host_store::wake(spi::sleeper& who) noexcept {
     if (connected_.load(std::memory_order_acquire)) ledger::wake(ledger_->berth(berth));
 }
 
-template <class Which>
-auto host_store::ours(const Which& which) -> own_claims {
-    own_claims found;
-    std::scoped_lock guard{mutex_};
-    for (const auto& one : ours_)
-        if (which(one.second)) found.push_back(one);
-    return found;
-}
-
 // Who of ours was granted, or thrown out, meanwhile. Closely: also whether whoever is in the way lives.
-void host_store::look(const own_claims& at_these, bool closely) {
+void host_store::look(const found_claims& at_these, bool closely) {
     for (const auto& [id, known] : at_these) {
         std::optional<spi::grant> granted;
         bool lost = false;
         try {
-            with(known.name, known.block, [&, &id = id](named_state& state, base::instant at, base::effects& out) {
+            with(known.name, known.block, [&, &of = id](named_state& state, base::instant at, base::effects& out) {
                 if (closely) {
                     bury(state, at, out);
                     state.settle(at, out);
                 }
-                if (const block_number mine = state.find_holder(id)) {
+                if (const block_number mine = state.find_holder(of)) {
                     granted = state.at(mine).grant();
                 } else {
-                    lost = !state.find_waiter(id);
+                    lost = !state.find_waiter(of);
                 }
                 return 0;
             });
         } catch (const std::exception&) {
             continue;  // looked at again soon
         }
-        {
-            std::scoped_lock guard{mutex_};
-            const auto it = ours_.find(id);
-            if (it == ours_.end()) continue;
-            if (granted && !std::exchange(it->second.waits, false)) continue;
-            if (lost) ours_.erase(it);
-        }
-        if (granted) around_.events.granted(known.name, id, *granted);
-        if (lost) around_.events.lost(known.name, id);
+        if (granted && stops_waiting(id)) around_.events.granted(known.name, id, *granted);
+        if (lost && forget(id)) around_.events.lost(known.name, id);
     }
 }
 
@@ -428,7 +429,7 @@ void host_store::look_later() {
             std::scoped_lock guard{mutex_};
             looking_ = false;
         }
-        const own_claims waiting = ours([](const own_claim& c) { return c.waits; });
+        const found_claims waiting = ours([](const own_claim& c) { return c.waits; });
         if (waiting.empty()) return;
         look(waiting, true);
         look_later();
