@@ -8,6 +8,12 @@ endif()
 add_library(wall_clock_shim MODULE support/wall_clock_shim.c)
 target_link_libraries(wall_clock_shim PRIVATE ${CMAKE_DL_LIBS})
 
+# For processes whose clocks disagree.
+if(TARGET process_storm_tests)
+    target_compile_definitions(process_storm_tests PRIVATE MORTISE_WALL_CLOCK_SHIM="$<TARGET_FILE:wall_clock_shim>")
+    add_dependencies(process_storm_tests wall_clock_shim)
+endif()
+
 function(mortise_add_wall_clock_test name program setting)
     if(TARGET ${program})
         add_test(NAME ${name} COMMAND ${program})

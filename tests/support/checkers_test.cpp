@@ -1,6 +1,7 @@
 #include "support/fair_share.hpp"
 #include "support/memory_use.hpp"
 #include "support/overlap.hpp"
+#include "support/queue_history.hpp"
 #include "support/recording_observer.hpp"
 #include "support/waiting.hpp"
 
@@ -113,6 +114,37 @@ TEST(fifo_checker, counts_those_served_after_a_later_one) {
     EXPECT_EQ(checker.drawn(), 5u);
     EXPECT_EQ(checker.served(), 5u);
     EXPECT_EQ(checker.inversions(), 2u);
+}
+
+// Asked at, in line at, granted at, counter.
+TEST(check_order, acquits_claims_that_are_served_in_turn) {
+    const auto found = check_order({{0, 1, 1, 10}, {2, 3, 9, 11}, {4, 5, 11, 12}, {6, 7, 13, 20}});
+    EXPECT_EQ(found.claims, 4u);
+    EXPECT_EQ(found.contested, 2u);
+    EXPECT_EQ(found.inversions, 0u);
+}
+
+TEST(check_order, acquits_where_nobody_can_know_who_came_first) {
+    EXPECT_EQ(check_order({{1, 5, 9, 10}, {2, 3, 7, 9}}).inversions, 0u);
+    EXPECT_EQ(check_order({{1, 5, 9, 10}, {5, 6, 7, 9}}).inversions, 0u) << "in the same nanosecond";
+    EXPECT_EQ(check_order({}).inversions, 0u);
+}
+
+TEST(check_order, convicts_whoever_is_served_before_one_that_was_in_line) {
+    const auto found = check_order({{1, 5, 9, 10}, {6, 7, 8, 9}});
+    EXPECT_EQ(found.contested, 1u);
+    EXPECT_EQ(found.inversions, 1u);
+    // One that pushes past three wrongs three.
+    EXPECT_EQ(check_order({{1, 2, 20, 11}, {1, 3, 21, 12}, {2, 4, 22, 13}, {8, 9, 10, 10}}).inversions, 3u);
+}
+
+// Also if others were served in between, in good order.
+TEST(check_order, convicts_over_any_distance) {
+    std::vector<queued_claim> all{{0, 1, 5000, 900}};
+    for (std::int64_t n = 1; n < 500; ++n) all.push_back({2 * n, 2 * n + 1, 2 * n + 1, static_cast<std::uint64_t>(n)});
+    EXPECT_EQ(check_order(all).inversions, 1u);
+    all.front().counter = 0;
+    EXPECT_EQ(check_order(all).inversions, 0u);
 }
 
 TEST(recording_observer, remembers_by_name_and_kind) {

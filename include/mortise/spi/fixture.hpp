@@ -23,6 +23,16 @@ public:
 
     // Why a kind cannot run on this store: one sentence, or empty when it can.
     virtual std::string reason_against(std::string_view kind) const = 0;
+
+    // Whether several processes can meet on it. Those stores go through the storms of processes too.
+    virtual bool spans_processes() const noexcept { return true; }
+
+    // What is left at one of its addresses when nobody uses it any more.
+    struct remains {
+        bool clean = true;      // nothing that grows with use
+        std::string figures{};  // "files=2 blocks=0", for people
+    };
+    virtual remains remains_at(const std::string& /*url*/) const { return {}; }
 };
 
 // Made by the build from src/stores/*/fixture.hpp.

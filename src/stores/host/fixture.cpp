@@ -1,5 +1,7 @@
 #include "stores/host/fixture.hpp"
 
+#include "stores/host/ledger.hpp"
+
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -24,6 +26,22 @@ public:
     std::string_view store() const noexcept override { return "host"; }
     std::string fresh_url() override { return "host:" + root_ + "/" + std::to_string(++made_); }
     std::string reason_against(std::string_view) const override { return {}; }
+
+    remains remains_at(const std::string& url) const override {
+        const std::string directory = url.substr(url.find(':') + 1);
+        const auto kept = ledger::open({directory, true});
+        const std::uint64_t blocks = kept->blocks_in_use();
+        const std::string problem = ledger::access{*kept}.problem();
+        std::size_t files = 0;
+        std::size_t bells = 0;
+        for (const auto& file : std::filesystem::directory_iterator(directory)) {
+            ++files;
+            if (file.path().filename().string().starts_with("bell-")) ++bells;
+        }
+        return {.clean = bells == 0 && blocks == 0 && problem.empty(),
+                .figures = "files=" + std::to_string(files) + " bells=" + std::to_string(bells) +
+                           " blocks=" + std::to_string(blocks) + (problem.empty() ? "" : " problem='" + problem + "'")};
+    }
 
 private:
     std::string root_;

@@ -8,6 +8,7 @@ public:
     std::string_view store() const noexcept override { return "memory"; }
     std::string fresh_url() override { return "memory:fixture-" + std::to_string(++made_); }
     std::string reason_against(std::string_view) const override { return {}; }
+    bool spans_processes() const noexcept override { return false; }
 
 private:
     int made_ = 0;

@@ -1,8 +1,12 @@
 // What the processes of a storm share besides the lock under test: a page that shows who is inside.
 //
-// Every worker writes itself into `inside` when it was granted the lock and wipes itself out before it gives it back. Whoever
-// finds somebody else there has met an overlap, unless that one was killed while inside: the storm marks its victims as
-// doomed before it kills them, so a dead one is never mistaken for a living one, nor the other way round.
+// Without leases, every worker writes itself into `inside` when it was granted the lock and wipes itself out before it gives
+// it back. Whoever finds somebody else there has met an overlap, unless that one was killed while inside: the storm marks its
+// victims as doomed before it kills them, so a dead one is never mistaken for a living one, nor the other way round.
+//
+// With leases, a worker that was stopped for too long meets others by right, but its hold must not be valid any more. So
+// each worker raises `newest_valid` to its token after it found its hold valid. Whoever reads a higher token there and then
+// finds its own hold valid has met an overlap: when the other one looked, both were.
 #pragma once
 
 #include <atomic>
@@ -19,14 +23,22 @@ namespace mortise::testing {
 
 struct arena {
     static constexpr int most_lanes = 64;
+    static constexpr std::uint64_t turn_mask = 1023;  // of a token: its turn on one grant
+
+    // Set by the storm before it hires.
+    std::atomic<std::uint64_t> quota;     // entries after which workers leave; 0: none
+    std::atomic<std::int64_t> linger;     // how long to stay inside, in nanoseconds
+    std::atomic<std::int64_t> lease;      // of the claims, in nanoseconds; 0: none
+    std::atomic<std::uint32_t> fifo;      // order::fifo, not the defaults
+    std::atomic<std::uint32_t> notes;     // workers write down their claims, next to this file
+    std::atomic<std::uint32_t> specimen;  // of a store that says "in line" too early
 
     std::atomic<std::uint32_t> over;         // workers leave when it is set
     std::atomic<std::uint64_t> inside;       // lane + 1 and pid of who holds the lock
     std::atomic<std::uint64_t> last_token;   // of who was inside last
+    std::atomic<std::uint64_t> most_turns;   // on one grant
     std::atomic<std::uint64_t> entries;      // of all lanes
-    std::atomic<std::uint64_t> quota;        // entries after which workers leave; 0: none
-    std::atomic<std::int64_t> linger;        // how long to stay inside, in nanoseconds
-    std::atomic<std::uint64_t> overlaps;     // two inside at once
+    std::atomic<std::uint64_t> overlaps;     // two inside at once; with leases, two valid at once
     std::atomic<std::uint64_t> disorders;    // a token that did not rise
     std::atomic<std::uint64_t> taken_from;   // the dead one that somebody followed last
     std::atomic<std::int64_t> taken_at;      // and when, in nanoseconds of CLOCK_MONOTONIC
@@ -34,11 +46,14 @@ struct arena {
     std::atomic<std::uint64_t> named;        // errors that name the stopped process
     std::atomic<std::uint64_t> unnamed;      // errors that do not
     std::atomic<std::uint64_t> timeouts;     // waits that ended without a grant
+    std::atomic<std::uint64_t> newest_valid;
+    std::atomic<std::uint64_t> superseded;  // holds that were not valid any more when somebody had followed
     char last_error[512];
-    struct notes {
+    struct notes_of_lane {
         alignas(64) std::atomic<std::int32_t> doomed;  // pid that is about to be killed
         std::atomic<std::uint64_t> entries;
         std::atomic<std::uint64_t> attempts;
+        std::atomic<std::uint64_t> named;  // answers other than a grant that name the stopped process
     } lanes[most_lanes];
 
     static std::uint64_t code(int lane, pid_t pid) {
@@ -54,6 +69,13 @@ struct arena {
         if (page == MAP_FAILED) throw std::runtime_error("cannot map " + file);
         return *static_cast<arena*>(page);
     }
+    static std::string notes_file(const std::string& file, int lane) { return file + ".notes." + std::to_string(lane); }
+
+    static void raise(std::atomic<std::uint64_t>& highest, std::uint64_t value) {
+        std::uint64_t seen = highest;
+        while (seen < value && !highest.compare_exchange_weak(seen, value)) {
+        }
+    }
 
     void enter(int lane, std::uint64_t token, std::int64_t now) {
         const std::uint64_t before = inside.exchange(code(lane, ::getpid()));
@@ -67,16 +89,23 @@ struct arena {
             }
         }
         if (last_token.exchange(token) >= token) ++disorders;
-        ++entries;
-        ++lanes[lane].entries;
+        raise(most_turns, (token & turn_mask) + 1);
+        count(lane);
     }
     void leave(int lane) {
         std::uint64_t mine = code(lane, ::getpid());
         if (!inside.compare_exchange_strong(mine, 0)) ++overlaps;
     }
-    void complain(const std::string& what) {
+    void count(int lane) {
+        ++entries;
+        ++lanes[lane].entries;
+    }
+
+    // An error, which must name the process that is stopped: nothing else is wrong here.
+    void complain(int lane, const std::string& what) {
         const bool right = what.find("pid " + std::to_string(last_stopped.load())) != what.npos;
         ++(right ? named : unnamed);
+        if (right) ++lanes[lane].named;
         if (!right) std::strncpy(last_error, what.c_str(), sizeof last_error - 1);
     }
 };

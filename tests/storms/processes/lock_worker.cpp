@@ -10,12 +10,15 @@
 //       fork          as loop, and forks all the time; the children take the same lock with a client of their own, or end
 //                     at once
 #include "storms/processes/arena.hpp"
+#include "storms/processes/claim_notes.hpp"
 
 #include <mortise/client.hpp>
+#include <mortise/spi/client.hpp>
 
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,10 +31,18 @@
 namespace {
 
 using mortise::testing::arena;
+using mortise::testing::claim_notes;
 using namespace std::chrono_literals;
 
 std::int64_t now() {
     return std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+mortise::claim_options wanted(const arena& all) {
+    mortise::claim_options options{.wait = 500ms};
+    if (all.lease != 0) options.lease = std::chrono::nanoseconds{all.lease};
+    if (all.fifo != 0) options.order = mortise::order::fifo;
+    return options;
 }
 
 void visit(arena& all, int lane, mortise::hold& mine) {
@@ -42,30 +53,72 @@ void visit(arena& all, int lane, mortise::hold& mine) {
     mine.release();
 }
 
+// `before`: the newest token that somebody had found valid before this hold was asked for.
+void visit_on_lease(arena& all, int lane, mortise::hold& mine, std::uint64_t before) {
+    const std::int64_t entered = now();
+    const std::uint64_t token = mine.token().value();
+    std::uint64_t me = arena::code(lane, ::getpid());
+    all.inside = me;  // for the storm, which looks for somebody to stop
+    if (token <= before) ++all.disorders;
+    bool last_look = false;
+    while (!last_look) {
+        last_look = now() - entered >= all.linger;
+        const std::uint64_t newest = all.newest_valid;
+        const bool valid = mine.valid();
+        if (newest > token) {
+            ++(valid ? all.overlaps : all.superseded);
+            break;
+        }
+        if (valid) arena::raise(all.newest_valid, token);
+        if (!last_look) std::this_thread::yield();
+    }
+    all.inside.compare_exchange_strong(me, 0);
+    all.count(lane);
+    mine.release();
+}
+
 void loop(mortise::client& locks, arena& all, int lane) {
+    const mortise::claim_options options = wanted(all);
     while (all.over == 0 && (all.quota == 0 || all.entries < all.quota)) {
-        mortise::attempt got = locks.try_acquire("storm", {.wait = 500ms});
-        if (got) {
+        const std::uint64_t newest = all.newest_valid;
+        mortise::attempt got = locks.try_acquire("storm", options);
+        if (got && options.lease) {
+            visit_on_lease(all, lane, *got, newest);
+        } else if (got) {
             visit(all, lane, *got);
         } else if (got.reason() == mortise::errc::timed_out) {
             ++all.timeouts;
+            const auto& holder = got.refusal().holder;
+            if (holder && holder->pid == all.last_stopped) ++all.lanes[lane].named;
         } else {
-            all.complain(got.refusal().describe());
+            all.complain(lane, got.refusal().describe());
         }
         ++all.lanes[lane].attempts;
     }
+}
+
+// A store, as it is or bent for the purpose of the storm.
+mortise::client connect(const std::string& store, const arena& all, const std::shared_ptr<claim_notes>& notes) {
+    const mortise::client_options options{.label = "storm"};
+    if (all.notes == 0) return mortise::client{store, options};
+    auto inner = mortise::spi::factory_of(store);
+    if (all.specimen != 0)
+        inner = [inner](const auto& outer) { return std::make_unique<mortise::testing::hasty_store>(outer, inner); };
+    return mortise::spi::make_client(
+        [=](const auto& outer) { return std::make_unique<mortise::testing::noted_store>(outer, inner, notes); }, {},
+        options);
 }
 
 // The child of a process with many threads, all of them busy.
 void born(const std::string& store, arena& all, int lane, mortise::client& of_parent, unsigned n) {
     if (n % 3 == 0) ::_exit(0);
     if (of_parent.try_acquire("storm").reason() != mortise::errc::forked)
-        all.complain("the parent's client serves a child");
+        all.complain(lane, "the parent's client serves a child");
     mortise::client own{store};
     for (int i = 0; i < 3; ++i) {
         mortise::attempt got = own.try_acquire("storm", {.wait = 20s});
         if (!got) {
-            all.complain("child: " + got.refusal().describe());
+            all.complain(lane, "child: " + got.refusal().describe());
         } else if (n % 3 == 1 && i == 2) {
             all.enter(lane, got->token().value(), now());
             all.leave(lane);
@@ -90,7 +143,7 @@ void fork_often(const std::string& store, mortise::client& locks, arena& all, in
         if (children.size() == 3) {
             int status = 0;
             ::waitpid(children.front(), &status, 0);
-            if (status != 0) all.complain("a child ended with status " + std::to_string(status));
+            if (status != 0) all.complain(lane, "a child ended with status " + std::to_string(status));
             children.erase(children.begin());
             ++all.lanes[lane].attempts;
         }
@@ -98,13 +151,16 @@ void fork_often(const std::string& store, mortise::client& locks, arena& all, in
     for (const pid_t pid : children) ::waitpid(pid, nullptr, 0);
 }
 
-int run(const std::string& store, arena& all, int lane, const std::string& what, int threads) {
-    mortise::client locks{store, {.label = "storm"}};
+int run(const std::string& store, const std::string& page, int lane, const std::string& what, int threads) {
+    arena& all = arena::at(page);
+    const auto notes = std::make_shared<claim_notes>();
+    mortise::client locks = connect(store, all, notes);
     if (what == "loop" || what == "fork") {
         std::vector<std::thread> crew;
         for (int i = 0; i < threads; ++i) crew.emplace_back([&, i] { loop(locks, all, lane + i); });
         if (what == "fork") fork_often(store, locks, all, lane + threads);
         for (std::thread& one : crew) one.join();
+        if (all.notes != 0) notes->save(arena::notes_file(page, lane));
         return 0;
     }
     const mortise::hold mine = locks.acquire("storm", {.wait = 20s});
@@ -131,7 +187,7 @@ int main(int count, char** given) {
     const rlimit none{0, 0};
     ::setrlimit(RLIMIT_CORE, &none);
     try {
-        return run(given[1], arena::at(given[2]), std::atoi(given[3]), given[4], count > 5 ? std::atoi(given[5]) : 1);
+        return run(given[1], given[2], std::atoi(given[3]), given[4], count > 5 ? std::atoi(given[5]) : 1);
     } catch (const std::exception& e) {
         std::cerr << "lock_worker: " << e.what() << "\n";
         return 1;
