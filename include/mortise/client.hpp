@@ -72,6 +72,8 @@ struct client_options {
 class MORTISE_API client {
 public:
     explicit client(std::string_view store_url, client_options options = {});
+    // On the store that MORTISE_STORE names in the environment; host: if it names none.
+    explicit client(client_options options = {});
     ~client();
     client(client&&) noexcept;
     client& operator=(client&&) noexcept;

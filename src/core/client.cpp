@@ -7,6 +7,8 @@
 #include <mortise/error.hpp>
 #include <mortise/spi/client.hpp>
 
+#include <cstdlib>
+#include <string>
 #include <utility>
 
 namespace mortise::inline v0 {
@@ -14,6 +16,11 @@ namespace {
 
 claim wanted_by(std::string_view name, const claim_options& options) {
     return {.name = std::string(name), .options = options};
+}
+
+std::string store_from_environment() {
+    const char* named = ::secure_getenv("MORTISE_STORE");
+    return named != nullptr && *named != '\0' ? named : "host:";
 }
 
 }  // namespace
@@ -26,6 +33,8 @@ client::client(std::string_view store_url, client_options options)
           const base::url address = base::url::parse(store_url);
           return core::engine::make(core::open_store(address), {}, std::move(options), address.masked());
       }()) {}
+
+client::client(client_options options) : client(store_from_environment(), std::move(options)) {}
 
 client::client(client&&) noexcept = default;
 

@@ -241,6 +241,26 @@ TEST_F(hostile, a_store_address_with_a_typo_says_what_was_meant) {
     EXPECT_THAT(far.what, Not(HasSubstr("did you mean")));
 }
 
+TEST_F(hostile, without_an_address_the_environment_names_the_store) {
+    ::setenv("MORTISE_STORE", "memory:of-the-environment", 1);
+    EXPECT_EQ(client{}.store(), "memory:of-the-environment");
+    EXPECT_EQ(client{client_options{.label = "cron"}}.store(), "memory:of-the-environment");
+    ::setenv("MORTISE_STORE", "memry:", 1);
+    EXPECT_EQ(thrown_by([] { client locks; }).code, errc::unknown_store);
+    for (const bool empty : {true, false}) {
+        if (empty) {
+            ::setenv("MORTISE_STORE", "", 1);
+        } else {
+            ::unsetenv("MORTISE_STORE");
+        }
+        try {
+            EXPECT_EQ(client{}.store(), "host:");
+        } catch (const error& e) {  // a build without it
+            EXPECT_EQ(e.code(), errc::unknown_store);
+        }
+    }
+}
+
 TEST_F(hostile, a_store_address_that_cannot_be_read_says_what_is_expected) {
     for (const std::string& address :
          {std::string{}, std::string("memory"), std::string(":"), std::string("MEMORY:"), std::string("memory://x"),
