@@ -24,6 +24,12 @@ using std::chrono::milliseconds;
 // How often a waiting client looks for holders that died or whose lease ended: nobody tells it of those.
 constexpr milliseconds look_every{20};
 
+// How long the io thread may be kept by another process's being inside the store. It has other holds to care for.
+constexpr milliseconds short_patience{50};
+
+// How often a client makes sure that the files are still there.
+constexpr std::chrono::seconds check_every{1};
+
 const mortise::promises& promised() {
     static const mortise::promises all{
         .store = "host",
@@ -82,7 +88,8 @@ private:
     void sweep();
 
     template <class Verb>
-    auto with(std::string_view name, block_number hint, Verb&& verb);
+    auto with(std::string_view name, block_number hint, milliseconds patience, Verb&& verb);
+    void check_files(spi::time_point now);
     void bury(named_state& state, base::instant at, base::effects& out);
     void tell(const std::string& name, const base::effects& out);
     void tell_granted(const std::string& name, const base::effects::notice& what);
@@ -90,6 +97,7 @@ private:
 
     void note(const spi::claim_request& wanted, block_number block, bool waits);
     bool stops_waiting(const claim_id& id);
+    std::optional<own_claim> find(const claim_id& id);
     std::optional<own_claim> forget(const claim_id& id);
     template <class Which>
     found_claims ours(const Which& which);
@@ -107,6 +115,7 @@ private:
     std::unique_ptr<bells> bells_;
     session session_ = 0;
     std::atomic<bool> closed_{false};
+    std::atomic<spi::time_point> next_check_{spi::time_point{}};
 
     std::mutex mutex_;  // may be taken inside the ledger's lock, not around it
     own_claims ours_;
@@ -166,17 +175,31 @@ void host_store::sweep() {
 
 // A verb on one name: all of it happens, or nothing does.
 template <class Verb>
-auto host_store::with(std::string_view name, block_number hint, Verb&& verb) {
+auto host_store::with(std::string_view name, block_number hint, milliseconds patience, Verb&& verb) {
     base::effects out;
     auto answer = [&] {
-        ledger::access in{*ledger_};
+        ledger::access in{*ledger_, patience};
         named_state state{in, name, hint};
         auto said = verb(state, base::instant::at(boot_clock::now()), out);
         state.finish();
         return said;
     }();
-    if (!out.granted.empty() || !out.lost.empty()) tell(std::string(name), out);
+    try {
+        if (!out.granted.empty() || !out.lost.empty()) tell(std::string(name), out);
+    } catch (const std::exception&) {  // it has happened; whoever was not told looks by itself
+    }
     return answer;
+}
+
+void host_store::check_files(spi::time_point now) {
+    spi::time_point due = next_check_.load(std::memory_order_relaxed);
+    if (now < due || !next_check_.compare_exchange_strong(due, now + check_every)) return;
+    try {
+        ledger_->check_in_place();
+    } catch (...) {
+        next_check_ = spi::time_point{};
+        throw;
+    }
 }
 
 // Ends the claims of processes that are gone, as far as they are in anybody's way.
@@ -214,7 +237,7 @@ void host_store::tell_granted(const std::string& name, const base::effects::noti
         if (ledger_->seats().alive(seat_of(what.session))) {
             bells_->ring(what.session, bells::call::granted);
         } else {
-            with(name, 0, [&](named_state& state, base::instant at, base::effects& out) {
+            with(name, 0, ledger::patience, [&](named_state& state, base::instant at, base::effects& out) {
                 bury(state, at, out);
                 return 0;
             });
@@ -243,18 +266,23 @@ void host_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_a
 
 spi::claim_answer host_store::ask(const spi::claim_request& wanted) {
     using enum spi::claim_answer::verdict;
-    return with(wanted.name, 0, [&](named_state& state, base::instant at, base::effects& out) {
-        const auto once = [&] {
-            return state.claim(base::kept_claim::of(wanted, session_, from_), wanted.capacity, wanted.queue, at, out);
-        };
-        base::verdict said = once();
-        if (said.is == busy || said.reason == errc::kind_mismatch) {  // in the way of the living?
-            bury(state, at, out);
-            if (said.is == busy || state.idle()) said = once();
-        }
-        if (said.is == granted || said.is == queued) note(wanted, state.hint(), said.is == queued);
-        return std::move(said).answer(wanted);
-    });
+    const auto known = find(wanted.id);  // then it is asked again, by the io thread
+    const auto patience = known ? short_patience : ledger::patience;
+    return with(wanted.name, known ? known->block : 0, patience,
+                [&](named_state& state, base::instant at, base::effects& out) {
+                    check_files(at.now);
+                    const auto once = [&] {
+                        return state.claim(base::kept_claim::of(wanted, session_, from_), wanted.capacity, wanted.queue,
+                                           at, out);
+                    };
+                    base::verdict said = once();
+                    if (said.is == busy || said.reason == errc::kind_mismatch) {  // in the way of the living?
+                        bury(state, at, out);
+                        if (said.is == busy || state.idle()) said = once();
+                    }
+                    if (said.is == granted || said.is == queued) note(wanted, state.hint(), said.is == queued);
+                    return std::move(said).answer(wanted);
+                });
 }
 
 // Before anybody else can do anything to it.
@@ -275,6 +303,12 @@ bool host_store::stops_waiting(const claim_id& id) {
     if (it == ours_.end() || !std::exchange(it->second.waits, false)) return false;
     if (const auto at = berths_.find(it->second.berth); at != berths_.end() && at->second == id) berths_.erase(at);
     return true;
+}
+
+auto host_store::find(const claim_id& id) -> std::optional<own_claim> {
+    std::scoped_lock guard{mutex_};
+    const auto it = ours_.find(id);
+    return it == ours_.end() ? std::nullopt : std::optional{it->second};
 }
 
 auto host_store::forget(const claim_id& id) -> std::optional<own_claim> {
@@ -309,9 +343,10 @@ void host_store::renew(std::span<const spi::renewal> due, spi::reply<std::vector
     for (const spi::renewal& one : due) {
         try {
             connect();
-            answers.push_back(with(one.name, 0, [&](named_state& state, base::instant at, base::effects& out) {
-                return state.renew(one.id, one.lease, at, out);
-            }));
+            answers.push_back(
+                with(one.name, 0, short_patience, [&](named_state& state, base::instant at, base::effects& out) {
+                    return state.renew(one.id, one.lease, at, out);
+                }));
         } catch (const std::exception&) {
             answers.push_back(spi::renewal_answer::unknown);
         }
@@ -324,9 +359,10 @@ void host_store::release(std::string_view name, const claim_id& id, spi::reply<s
     const auto mine = forget(id);
     try {
         connect();
-        answer = with(name, mine ? mine->block : 0, [&](named_state& state, base::instant at, base::effects& out) {
-            return state.release(id, session_, at, out);
-        });
+        answer = with(name, mine ? mine->block : 0, ledger::patience,
+                      [&](named_state& state, base::instant at, base::effects& out) {
+                          return state.release(id, session_, at, out);
+                      });
     } catch (const std::exception&) {  // asked again later
     }
     done(answer);
@@ -359,7 +395,7 @@ void host_store::break_hold(std::string_view name, std::uint64_t counter, spi::r
     bool broken = false;
     try {
         connect();
-        broken = with(name, 0, [&](named_state& state, base::instant at, base::effects& out) {
+        broken = with(name, 0, ledger::patience, [&](named_state& state, base::instant at, base::effects& out) {
             return state.break_hold(counter, at, out);
         });
     } catch (const std::exception&) {
@@ -397,18 +433,19 @@ void host_store::look(const found_claims& at_these, bool closely) {
         std::optional<spi::grant> granted;
         bool lost = false;
         try {
-            with(known.name, known.block, [&, &of = id](named_state& state, base::instant at, base::effects& out) {
-                if (closely) {
-                    bury(state, at, out);
-                    state.settle(at, out);
-                }
-                if (const block_number mine = state.find_holder(of)) {
-                    granted = state.at(mine).grant();
-                } else {
-                    lost = !state.find_waiter(of);
-                }
-                return 0;
-            });
+            with(known.name, known.block, short_patience,
+                 [&, &of = id](named_state& state, base::instant at, base::effects& out) {
+                     if (closely) {
+                         bury(state, at, out);
+                         state.settle(at, out);
+                     }
+                     if (const block_number mine = state.find_holder(of)) {
+                         granted = state.at(mine).grant();
+                     } else {
+                         lost = !state.find_waiter(of);
+                     }
+                     return 0;
+                 });
         } catch (const std::exception&) {
             continue;  // looked at again soon
         }
@@ -443,7 +480,7 @@ void host_store::close() noexcept {
     for (const auto& one : ours([](const own_claim&) { return true; })) names.insert(one.second.name);
     try {
         for (const std::string& name : names)
-            with(name, 0, [&](named_state& state, base::instant at, base::effects& out) {
+            with(name, 0, short_patience, [&](named_state& state, base::instant at, base::effects& out) {
                 state.drop_session(session_, at, out);
                 return 0;
             });

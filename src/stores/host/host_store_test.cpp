@@ -556,7 +556,7 @@ TEST_F(default_place, is_the_same_in_every_environment_and_private) {
     struct stat is {};
     ASSERT_EQ(::stat(directory_.c_str(), &is), 0);
     EXPECT_EQ(is.st_mode & 0777, 0700u);
-    for (const char* file : {"locks", "alive"}) {
+    for (const char* file : {"locks"}) {
         ASSERT_EQ(::stat((directory_ + "/" + file).c_str(), &is), 0);
         EXPECT_EQ(is.st_mode & 0777, 0600u) << file;
         EXPECT_EQ(is.st_uid, somebody);

@@ -135,20 +135,35 @@ ledger::ledger(const place& where) : where_(where) {
     const int directory = where_.open_directory();
     try {
         map(directory);
-        seats_ = std::make_unique<host::seats>(directory, where_.file_mode(directory), head().seat_records,
-                                               where_.directory);
+        seats_ = std::make_unique<host::seats>(file_, head().seat_records, where_.directory);
     } catch (...) {
         ::close(directory);
         if (base_ != nullptr) ::munmap(base_, mapped);
         if (file_ >= 0) ::close(file_);
         throw;
     }
-    ::close(directory);
+    // What cleans up /var/tmp leaves alone what is locked, or young. Nobody else cares about this lock.
+    directory_ = directory;
+    ::flock(directory_, LOCK_SH | LOCK_NB);
+    ::futimens(file_, nullptr);
 }
 
 ledger::~ledger() {
     ::munmap(base_, mapped);
     ::close(file_);
+    ::close(directory_);
+}
+
+void ledger::check_in_place() const {
+    struct stat is {};
+    const auto fail = [&](const char* what) {
+        throw error(errc::unreachable, "host store in " + where_.directory + ": " + what);
+    };
+    if (::fstat(file_, &is) != 0) fail("this process closed a descriptor of the store's; others take it for dead");
+    if (is.st_nlink == 0)
+        fail(
+            "'locks' was deleted while in use, and others may have made it anew; "
+            "release what is held and make a new client");
 }
 
 // Opens the file, or makes it; two that do so at once take turns. Nothing is overwritten that is not ours: the magic is
@@ -250,14 +265,14 @@ std::uint64_t ledger::blocks_in_use() const noexcept {
 
 // --- the lock ---------------------------------------------------------------------------------------------------------
 
-void ledger::take() {
+void ledger::take(std::chrono::milliseconds at_most) {
     std::atomic<std::uint32_t>& lock = head().lock;
     const std::uint32_t me = code_of(seats_->mine());
     std::uint32_t seen = 0;
     int looks = 50;  // it is rarely held for longer than that
     while (!lock.compare_exchange_strong(seen, me)) {
         if (--looks == 0) {
-            take_slowly(me);
+            take_slowly(me, at_most);
             break;
         }
         breathe();
@@ -267,8 +282,9 @@ void ledger::take() {
     if (head().journal.count != 0) undo();
 }
 
-void ledger::take_slowly(std::uint32_t me) {
+void ledger::take_slowly(std::uint32_t me, std::chrono::milliseconds at_most) {
     std::atomic<std::uint32_t>& lock = head().lock;
+    const auto begun = std::chrono::steady_clock::now();
     const timespec nap{0, 5'000'000};
     while (true) {
         std::uint32_t seen = lock.load();
@@ -284,9 +300,11 @@ void ledger::take_slowly(std::uint32_t me) {
         if (!seats_->alive(owner)) {
             seen |= 1;
             if (lock.compare_exchange_strong(seen, me | 1)) return;
-        } else if (not_moving_for() > patience) {
+        } else if (not_moving_for() > patience ||
+                   (at_most < patience && std::chrono::steady_clock::now() - begun > at_most)) {
             throw error(errc::unreachable, "host store in " + where_.directory + ": " + seats_->describe(owner) +
-                                               " has been inside the store for " + std::to_string(patience.count()) +
+                                               " has been inside the store for " +
+                                               std::to_string(std::min(at_most, patience).count()) +
                                                " ms and does not move; is it stopped? kill -CONT it, or kill it");
         }
     }
@@ -351,8 +369,18 @@ bool ledger::wake(std::atomic<std::uint32_t>& berth) noexcept {
 
 // --- access -----------------------------------------------------------------------------------------------------------
 
-ledger::access::access(ledger& of) : of_(of), here_(of.threads_) {
-    of_.take();
+ledger::access::access(ledger& of, std::chrono::milliseconds at_most) : of_(of), here_(of.threads_, std::defer_lock) {
+    if (at_most >= patience) {
+        here_.lock();
+    } else {
+        const auto until = std::chrono::steady_clock::now() + at_most;
+        while (!here_.try_lock()) {
+            if (std::chrono::steady_clock::now() > until)
+                throw error(errc::unreachable, "host store in " + of_.where_.directory + ": busy");
+            std::this_thread::sleep_for(std::chrono::microseconds{100});
+        }
+    }
+    of_.take(at_most);
 }
 
 ledger::access::~access() {

@@ -84,8 +84,11 @@ struct claim_block : block_head {
 class ledger {
 public:
     // The ledger of a directory; one per process and directory, kept open until the process ends: closing any descriptor
-    // of the seats' file would drop this process's seat. Throws errc::unreachable, errc::exhausted.
+    // of its file would drop this process's seat. Throws errc::unreachable, errc::exhausted.
     static std::shared_ptr<ledger> open(const place& where);
+
+    // How long to wait for a process that keeps the lock and does not move.
+    static constexpr std::chrono::milliseconds patience{2000};
 
     explicit ledger(const place& where);
     ~ledger();
@@ -93,10 +96,10 @@ public:
     ledger& operator=(const ledger&) = delete;
 
     // Exclusive access for as long as it lives. What was changed since the last commit() is undone at its end, as if the
-    // process had been killed. Throws errc::unreachable naming the process that does not let go.
+    // process had been killed. Throws errc::unreachable naming the process that does not let go, after `at_most`.
     class access {
     public:
-        explicit access(ledger& of);
+        explicit access(ledger& of, std::chrono::milliseconds at_most = patience);
         ~access();
         access(const access&) = delete;
         access& operator=(const access&) = delete;
@@ -154,20 +157,20 @@ public:
     static void sleep(std::atomic<std::uint32_t>& berth, std::uint32_t seen) noexcept;
     static bool wake(std::atomic<std::uint32_t>& berth) noexcept;  // false: nobody slept
 
+    // Throws errc::unreachable if the file is no longer where others would find it.
+    void check_in_place() const;
+
     host::seats& seats() noexcept { return *seats_; }
     const std::string& directory() const noexcept { return where_.directory; }
     std::uint64_t blocks_in_use() const noexcept;
-
-    // How long to wait for a process that keeps the lock and does not move.
-    static constexpr std::chrono::milliseconds patience{2000};
 
 private:
     struct header;
 
     void map(int directory_fd);
     void begin_anew() noexcept;
-    void take();
-    void take_slowly(std::uint32_t me);
+    void take(std::chrono::milliseconds at_most);
+    void take_slowly(std::uint32_t me, std::chrono::milliseconds at_most);
     std::chrono::steady_clock::duration not_moving_for() noexcept;
     void give_back() noexcept;
     void note(void* word, std::size_t size) noexcept;
@@ -180,6 +183,7 @@ private:
     std::uint32_t* buckets() const noexcept;
 
     place where_;
+    int directory_ = -1;
     int file_ = -1;
     unsigned char* base_ = nullptr;
     std::unique_ptr<host::seats> seats_;

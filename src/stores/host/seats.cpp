@@ -12,11 +12,13 @@
 namespace mortise::inline v0::stores::host {
 namespace {
 
+constexpr off_t first_byte = off_t{1} << 40;
+
 struct flock one_byte(std::uint32_t number) {
     struct flock byte {};
     byte.l_type = F_WRLCK;
     byte.l_whence = SEEK_SET;
-    byte.l_start = number;
+    byte.l_start = first_byte + number;
     byte.l_len = 1;
     return byte;
 }
@@ -28,14 +30,8 @@ std::uint64_t pid_namespace() {
 
 }  // namespace
 
-seats::seats(int directory_fd, mode_t mode, seat_record* records, const std::string& directory)
-    : records_(records), my_space_(pid_namespace()) {
-    file_ = ::openat(directory_fd, "alive", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (file_ < 0 && errno == ENOENT)
-        file_ = ::openat(directory_fd, "alive", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
-    if (file_ < 0)
-        throw error(errc::unreachable, "host store in " + directory + ": cannot open 'alive': " + std::strerror(errno));
-    ::fchmod(file_, mode);  // the umask is not ours to obey; only its owner may do this
+seats::seats(int file, seat_record* records, const std::string& directory)
+    : file_(file), records_(records), my_space_(pid_namespace()) {
     for (std::uint32_t number = 0; number < count; ++number) {
         struct flock byte = one_byte(number);
         if (::fcntl(file_, F_SETLK, &byte) == 0) {
@@ -46,19 +42,13 @@ seats::seats(int directory_fd, mode_t mode, seat_record* records, const std::str
             return;
         }
         if (errno != EACCES && errno != EAGAIN) {
-            const std::string why = std::strerror(errno);
-            ::close(file_);
-            throw error(errc::unreachable, "host store in " + directory + ": cannot lock 'alive': " + why);
+            throw error(errc::unreachable,
+                        "host store in " + directory + ": cannot take a record lock: " + std::strerror(errno));
         }
     }
-    ::close(file_);
     throw error(errc::exhausted,
                 "host store in " + directory + ": all " + std::to_string(count) +
                     " seats for processes are taken; use another directory (host:/path) for some of them");
-}
-
-seats::~seats() {
-    ::close(file_);
 }
 
 bool seats::alive(const seat& who) const noexcept {

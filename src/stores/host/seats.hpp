@@ -25,16 +25,15 @@ struct seat_record {
     std::atomic<std::uint64_t> pid_space;  // which namespace that is
 };
 
-// Every process holds a POSIX record lock on one byte of a file it never closes. The kernel drops the lock when the process
-// ends, however it ends; a child of fork does not inherit it; it is seen across pid namespaces and users. That is the
-// truth about who is alive; nothing here trusts a process number.
+// Every process holds a POSIX record lock on one byte, far behind the end, of the shared file, which it never closes. The
+// kernel drops the lock when the process ends, however it ends; a child of fork does not inherit it; it is seen across pid
+// namespaces and users. That is the truth about who is alive; nothing here trusts a process number.
 class seats {
 public:
     static constexpr std::uint32_t count = 1024;
 
     // Takes a free seat. Throws errc::exhausted when all are taken.
-    seats(int directory_fd, mode_t mode, seat_record* records, const std::string& directory);
-    ~seats();
+    seats(int file, seat_record* records, const std::string& directory);
     seats(const seats&) = delete;
     seats& operator=(const seats&) = delete;
 
@@ -48,7 +47,7 @@ public:
     pid_t pid_here(const seat& who) const noexcept;
 
 private:
-    int file_ = -1;
+    int file_;  // not ours to close
     seat_record* records_;
     seat mine_{};
     std::uint64_t my_space_ = 0;
