@@ -9,7 +9,7 @@ shop=
 trap 'if [ -n "$shop" ]; then kill -9 "$shop" 2>/dev/null || true; fi; rm -rf "$scratch"' EXIT
 trap 'exit 1' HUP INT PIPE TERM
 
-export SHOP_STOCK=10000000 SHOP_THREADS=2 SHOP_PROCESSES=3 MORTISE_STORE="host:$scratch/locks"
+export SHOP_STOCK=10000000 SHOP_THREADS=2 SHOP_PROCESSES=3 SHOP_PATIENCE=30 MORTISE_STORE="host:$scratch/locks"
 if [ "$2" != 1 ]; then export SHOP_PROCESSES=1 MORTISE_STORE=memory:; fi
 
 fail() {
@@ -30,9 +30,11 @@ until_true() {
     done
 }
 
-# The process ids of the sellers.
+# The process ids of the sellers: children of the shop that have begun to be what they are.
 sellers() {
-    grep -ls "^PPid:[[:space:]]*$shop\$" /proc/[0-9]*/status | sed 's,/proc/\([0-9]*\)/.*,\1,'
+    for status in $(grep -ls "^PPid:[[:space:]]*$shop\$" /proc/[0-9]*/status); do
+        if grep -qs -e --seller "${status%/status}/cmdline"; then basename "${status%/status}"; fi
+    done
 }
 all_present() { [ "$(sellers | wc -l)" = "$SHOP_PROCESSES" ]; }
 
