@@ -18,6 +18,7 @@ struct promises {
     bool fifo = false;                // waiters are served strictly in order of arrival
     bool detached = false;            // kept_by::lease
     bool leases = false;              // a hold can end by time
+    bool upgrades = false;            // a hold can become a heavier or lighter one in one step
     std::uint32_t most_capacity = 1;  // largest capacity of a name; 1: exclusive locks only
 
     // The lease of a claim that names none. Unset: the store itself notices the holder's death, so none is needed.

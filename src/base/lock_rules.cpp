@@ -28,6 +28,7 @@ kept_claim kept_claim::of(const spi::claim_request& wanted, std::uint64_t sessio
             .session = session,
             .weight = wanted.weight,
             .berth = wanted.berth,
+            .instead_of = wanted.instead_of,
             .detached = wanted.kept_by == kept_by::lease,
             .lease = wanted.lease,
             .from = std::move(from),

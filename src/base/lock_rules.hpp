@@ -4,6 +4,8 @@
 // thread, no map of names, no I/O. Each call is given the instant it happens at, and says in `effects` who has to be told.
 //
 //   - Weights that fit are granted, first come, first served. A big claim at the head blocks smaller ones behind it.
+//   - A claim instead of a hold (upgrade, downgrade) takes its place in one step. If it must wait it goes before the queue:
+//     the hold keeps everybody in there waiting anyway. Two of these would wait for each other, so the second is refused.
 //   - The counter of each grant is max(last + 1, wall time in us): it rises within one life of the state by the first
 //     part, and over a lost state by the second.
 //   - Ids that ended are remembered for a while, so a repeated release gets its first answer and a claim that arrives
@@ -49,6 +51,7 @@ struct kept_claim {
     std::uint64_t session = 0;
     std::uint32_t weight = 1;
     std::uint32_t berth = 0;
+    claim_id instead_of{};
     bool detached = false;
     std::optional<spi::duration> lease{};
     std::shared_ptr<const whereabouts> from{};
@@ -61,6 +64,8 @@ struct kept_claim {
 
     static kept_claim of(const spi::claim_request& wanted, std::uint64_t session,
                          std::shared_ptr<const whereabouts> from);
+
+    bool replaces() const noexcept { return instead_of != claim_id{}; }
 
     // The grant or its latest renewal.
     spi::time_point counted_from() const noexcept { return lease ? ends - *lease : since; }
@@ -118,6 +123,7 @@ public:
         if (!idle() && capacity != kept().capacity())
             return {.is = is::refused, .reason = errc::kind_mismatch, .capacity = kept().capacity()};
         if (const auto mine = kept().find_waiter(wanted.id)) return standing(is::queued, kept().place_of(mine), at);
+        if (wanted.replaces()) return exchange(std::move(wanted), queue_up, at, out);
         if (idle()) kept().begin(capacity);
         if (kept().waiting() == 0 && kept().used() + wanted.weight <= capacity) {
             grant_to(wanted, at);
@@ -203,9 +209,10 @@ public:
     //   waiting(), used(), capacity(), next_end()   how many, how much weight is held, of how much, when the first lease ends
     //   begin(capacity)                             the name was idle and is no longer
     //   last_counter(), last_counter(n)             of the latest grant
-    //   find_holder(id), find_counter(n), find_waiter(id), first_holder() -> spot
+    //   find_holder(id), find_counter(n), find_waiter(id), first_holder(), next_holder(spot) -> spot
     //   first_waiting() -> claim, at(spot) -> claim, describe(spot, now) -> holder, place_of(spot)
     //   hold(claim), enqueue(claim)                 at the end of the holders, of the queue
+    //   enqueue_first(claim)                        before the queue
     //   promote(counter, since) -> claim            the first in the queue holds
     //   extend(spot, lease, ends), remove(spot), leave(spot)
     //   remove_if(claim -> bool)                    of the holders, latest first
@@ -216,10 +223,41 @@ private:
     Kept& kept() noexcept { return static_cast<Kept&>(*this); }
     const Kept& kept() const noexcept { return static_cast<const Kept&>(*this); }
 
-    base::verdict standing(spi::claim_answer::verdict is, std::size_t place, instant at) const {
+    base::verdict exchange(kept_claim wanted, bool queue_up, instant at, effects& out) {
+        using is = spi::claim_answer::verdict;
+        const claim_id old = wanted.instead_of;
+        if (!kept().find_holder(old)) return {.is = is::refused, .reason = errc::lost};
+        if (fits(wanted)) {
+            take_the_place_of(old, at);
+            grant_to(wanted, at);
+            const spi::grant given = wanted.grant();
+            kept().hold(std::move(wanted));
+            grant_next(at, out);
+            return {.is = is::granted, .grant = given};
+        }
+        if (kept().waiting() > 0 && kept().first_waiting().replaces())
+            return {.is = is::refused, .reason = errc::would_deadlock};
+        if (!queue_up) return standing(is::busy, 1, at, old);
+        kept().enqueue_first(std::move(wanted));
+        return standing(is::queued, 1, at, old);
+    }
+
+    bool fits(const auto& wanted) const {
+        const auto old = wanted.replaces() ? kept().find_holder(wanted.instead_of) : decltype(kept().first_holder()){};
+        return kept().used() - (old ? kept().at(old).weight : 0) + wanted.weight <= kept().capacity();
+    }
+
+    void take_the_place_of(const claim_id& old, instant at) {
+        remember(old, spi::release_answer::released, at.now);
+        kept().remove(kept().find_holder(old));
+    }
+
+    // `own`: a hold of the asking party, which is not in its way.
+    base::verdict standing(spi::claim_answer::verdict is, std::size_t place, instant at, claim_id own = {}) const {
         base::verdict v{.is = is, .place = place};
-        if (const auto first = kept().first_holder())
-            v.in_the_way = {kept().at(first).id, kept().describe(first, at.now)};
+        auto first = kept().first_holder();
+        if (first && kept().at(first).id == own) first = kept().next_holder(first);
+        if (first) v.in_the_way = {kept().at(first).id, kept().describe(first, at.now)};
         if (kept().next_end() != spi::time_point::max()) v.free_in = kept().next_end() - at.now;
         return v;
     }
@@ -236,8 +274,18 @@ private:
     }
 
     void grant_next(instant at, effects& out) {
-        while (kept().waiting() > 0 && kept().used() + kept().first_waiting().weight <= kept().capacity())
+        while (kept().waiting() > 0) {
+            const auto& first = kept().first_waiting();
+            if (first.replaces() && !kept().find_holder(first.instead_of)) {  // what it was to replace is gone
+                out.lost.push_back(notice_of(first));
+                remember(first.id, std::nullopt, at.now);
+                kept().leave(kept().find_waiter(claim_id{first.id}));
+                continue;
+            }
+            if (!fits(first)) return;
+            if (first.replaces()) take_the_place_of(claim_id{first.instead_of}, at);
             out.granted.push_back(notice_of(kept().promote(next_counter(at), at.now)));
+        }
     }
 
     static effects::notice notice_of(const auto& held) {

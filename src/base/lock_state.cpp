@@ -45,6 +45,12 @@ void lock_state::enqueue(kept_claim wanted) {
     queue_->line.push_back({std::move(wanted)});
 }
 
+void lock_state::enqueue_first(kept_claim wanted) {
+    if (!queue_) queue_ = std::make_unique<queue>();
+    queue_->numbers.emplace(wanted.id, --queue_->first);  // may pass zero: only differences count
+    queue_->line.push_front({std::move(wanted)});
+}
+
 const kept_claim& lock_state::promote(std::uint64_t counter, spi::time_point since) {
     waiter& first = queue_->line.front();
     kept_claim next = std::move(first.claim);

@@ -57,12 +57,16 @@ private:
     holder_spot find_holder(const claim_id&) const noexcept;
     holder_spot find_counter(std::uint64_t counter) const noexcept;
     holder_spot first_holder() const noexcept { return holders_.empty() ? holder_spot{} : holder_spot{0}; }
+    holder_spot next_holder(holder_spot spot) const noexcept {
+        return *spot + 1 < holders_.size() ? holder_spot{*spot + 1} : holder_spot{};
+    }
     waiter_spot find_waiter(const claim_id& id) const noexcept { return queue_ ? queue_->find(id) : nullptr; }
     const kept_claim& at(holder_spot spot) const noexcept { return holders_[*spot]; }
     mortise::holder describe(holder_spot spot, spi::time_point now) const { return at(spot).describe(now); }
     std::size_t place_of(waiter_spot spot) const noexcept { return queue_->place_of(spot->claim.id); }
     void hold(kept_claim granted);
     void enqueue(kept_claim wanted);
+    void enqueue_first(kept_claim wanted);
     const kept_claim& promote(std::uint64_t counter, spi::time_point since);
     void extend(holder_spot spot, spi::duration lease, spi::time_point ends);
     void remove(holder_spot spot);

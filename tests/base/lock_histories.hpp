@@ -53,6 +53,7 @@ inline std::ostream& operator<<(std::ostream& out, const step& s) {
     switch (s.what) {
         case step::verb::claim:
             out << "claim #" << id << " " << s.wanted.weight << " of " << s.capacity << (s.queue ? ", queue" : "")
+                << (s.wanted.replaces() ? " instead of #" + std::to_string(s.wanted.instead_of.bits[0]) : "")
                 << (s.wanted.detached ? ", detached" : "") << ", session " << s.wanted.session;
             if (s.wanted.lease) out << ", lease " << s.wanted.lease->count() / 1000000 << " ms";
             return out;
@@ -159,6 +160,14 @@ private:
                 s.wanted.weight = static_cast<std::uint32_t>(1 + dice_.below(s.capacity));
                 if (!dice_.one_in(6)) s.wanted.lease = a_lease();
                 s.queue = !dice_.one_in(4);
+                if (const std::vector<kept_claim> held = real_.holders(); !held.empty() && dice_.one_in(4)) {
+                    const kept_claim& old = held[dice_.below(held.size())];
+                    s.wanted.instead_of = dice_.one_in(8) ? any_id() : old.id;
+                    s.wanted.session = old.session;
+                    s.capacity = real_.capacity();
+                    s.wanted.weight =
+                        static_cast<std::uint32_t>(dice_.one_in(2) ? s.capacity : 1 + dice_.below(s.capacity));
+                }
                 return s;
             case 0:
             case 1:
@@ -209,7 +218,7 @@ private:
         switch (s.what) {
             case step::verb::claim: {
                 const auto got = real_.claim(s.wanted, s.capacity, s.queue, at_, out);
-                follow(s, out.granted, &got);
+                follow(s, out, &got);
                 compare("answer", told(got), told(naive_.ask(s.wanted, s.capacity, s.queue, at_)));
                 break;
             }
@@ -233,7 +242,7 @@ private:
                 naive_.settle(at_);
                 break;
         }
-        if (s.what != step::verb::claim) follow(s, out.granted, nullptr);
+        if (s.what != step::verb::claim) follow(s, out, nullptr);
         compare("granted", told(out.granted), told(naive_.granted));
         compare("lost", told(out.lost), told(naive_.lost));
     }
@@ -279,18 +288,26 @@ private:
             if (held.ends <= at_.now) fail("holds though its lease has ended");
         }
         if (!real_.idle() && used > real_.capacity()) fail("more weight is held than fits");
-        if (!naive_.queue.empty() && used + naive_.queue.front().weight <= real_.capacity())
-            fail("the head of the queue fits and is not let in");
+        if (naive_.queue.empty()) return;
+        const kept_claim& head = naive_.queue.front();
+        for (const auto& held : real_.holders())
+            if (held.id == head.instead_of) used -= held.weight;
+        if (used + head.weight <= real_.capacity()) fail("the head of the queue fits and is not let in");
     }
 
     // Counters rise; whoever is let in from the line is its head, and nobody gets in past a line.
-    void follow(const step& s, const std::vector<effects::notice>& granted, const base::verdict* said) {
+    void follow(const step& s, const effects& out, const base::verdict* said) {
+        const auto granted_too = [&](const effects::notice& lost) {
+            return std::any_of(out.granted.begin(), out.granted.end(), [&](const auto& n) { return n.id == lost.id; });
+        };
+        for (const auto& n : out.lost)
+            if (!granted_too(n)) std::erase_if(line_, [&](const kept_claim& waits) { return waits.id == n.id; });
         const auto leaves = [&](const kept_claim& waits) {
             return s.what == step::verb::release        ? waits.id == s.wanted.id
                    : s.what == step::verb::drop_session ? waits.session == s.session
                                                         : false;
         };
-        for (const auto& n : granted) {
+        for (const auto& n : out.granted) {
             while (!line_.empty() && line_.front().id != n.id && leaves(line_.front())) line_.erase(line_.begin());
             if (line_.empty() || line_.front().id != n.id) return fail("served before somebody who came first");
             line_.erase(line_.begin());
@@ -299,10 +316,11 @@ private:
         std::erase_if(line_, leaves);
         if (said == nullptr) return;
         const auto in_line = [&](const kept_claim& waits) { return waits.id == s.wanted.id; };
-        if (said->is == verdict::queued && std::none_of(line_.begin(), line_.end(), in_line)) line_.push_back(s.wanted);
+        if (said->is == verdict::queued && std::none_of(line_.begin(), line_.end(), in_line))
+            line_.insert(s.wanted.replaces() ? line_.begin() : line_.end(), s.wanted);
         if (said->is == verdict::granted && real_.holders().back().id == s.wanted.id &&
             said->grant.counter > highest_) {
-            if (!line_.empty()) fail("got in past the line");
+            if (!line_.empty() && !s.wanted.replaces()) fail("got in past the line");
             expect_higher(said->grant.counter);
         }
     }

@@ -52,7 +52,9 @@ INSTANTIATE_TEST_SUITE_P(each, flawed_model,
                                            flaw::trusts_the_wall_clock, flaw::dropping_takes_detached,
                                            flaw::breaking_keeps_the_counter, flaw::capacities_may_differ,
                                            flaw::leaving_wakes_nobody, flaw::remembers_for_ever,
-                                           flaw::remembers_too_many),
+                                           flaw::remembers_too_many, flaw::upgrades_queue_up,
+                                           flaw::upgrades_keep_the_old, flaw::upgrades_wait_for_each_other,
+                                           flaw::upgrades_outlive_their_hold),
                          [](const auto& which) { return std::string(name_of(which.param)); });
 
 }  // namespace

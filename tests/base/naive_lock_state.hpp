@@ -32,6 +32,10 @@ enum class flaw {
     leaving_wakes_nobody,        // a big claim that leaves the head lets nobody in
     remembers_for_ever,          // ended ids are never forgotten
     remembers_too_many,          // more ended ids than it promises
+    upgrades_queue_up,           // a claim instead of a hold goes to the end of the queue
+    upgrades_keep_the_old,       // the hold that is replaced goes on
+    upgrades_wait_for_each_other,
+    upgrades_outlive_their_hold,  // a waiting one is granted though its hold has ended
 };
 
 inline std::string_view name_of(flaw which) {
@@ -68,6 +72,14 @@ inline std::string_view name_of(flaw which) {
             return "remembers_for_ever";
         case flaw::remembers_too_many:
             return "remembers_too_many";
+        case flaw::upgrades_queue_up:
+            return "upgrades_queue_up";
+        case flaw::upgrades_keep_the_old:
+            return "upgrades_keep_the_old";
+        case flaw::upgrades_wait_for_each_other:
+            return "upgrades_wait_for_each_other";
+        case flaw::upgrades_outlive_their_hold:
+            return "upgrades_outlive_their_hold";
     }
     return "?";
 }
@@ -104,12 +116,29 @@ public:
         capacity_ = capacity;
         for (std::size_t i = 0; i < queue.size(); ++i)
             if (queue[i].id == wanted.id) return standing(verdict::queued, i + 1, at);
+        if (wanted.replaces()) return exchange(wanted, queue_up, at);
         const bool may_enter = queue.empty() || wrong_ == flaw::small_ones_overtake;
         if (may_enter && used() + wanted.weight <= capacity_)
             return {.is = verdict::granted, .grant = grant_of(install(wanted, at))};
         if (!queue_up) return standing(verdict::busy, queue.size() + 1, at);
         queue.push_back(wanted);
         return standing(verdict::queued, queue.size(), at);
+    }
+
+    answer exchange(const claim& wanted, bool queue_up, instant at) {
+        if (!holds(wanted.instead_of)) return {.is = verdict::refused, .reason = errc::lost};
+        if (used() - weight_of(wanted.instead_of) + wanted.weight <= capacity_) {
+            replace(wanted.instead_of, at);
+            const spi::grant given = grant_of(install(wanted, at));
+            grant_head(at);
+            return {.is = verdict::granted, .grant = given};
+        }
+        if (!queue.empty() && queue.front().replaces() && wrong_ != flaw::upgrades_wait_for_each_other)
+            return {.is = verdict::refused, .reason = errc::would_deadlock};
+        if (!queue_up) return standing(verdict::busy, 1, at, wanted.instead_of);
+        const bool behind = wrong_ == flaw::upgrades_queue_up;
+        queue.insert(behind ? queue.end() : queue.begin(), wanted);
+        return standing(verdict::queued, 1, at, wanted.instead_of);
     }
 
     spi::renewal_answer renew(const claim_id& id, spi::duration lease, instant at) {
@@ -217,9 +246,27 @@ private:
         return {held.counter, held.lease, held.lease ? held.ends - *held.lease : held.since};
     }
 
-    answer standing(verdict is, std::size_t place, instant at) const {
+    bool holds(const claim_id& id) const {
+        return std::any_of(holders.begin(), holders.end(), [&](const claim& held) { return held.id == id; });
+    }
+    std::uint64_t weight_of(const claim_id& id) const {
+        for (const claim& held : holders)
+            if (held.id == id) return held.weight;
+        return 0;
+    }
+    void replace(const claim_id& old, instant at) {
+        remember(old, spi::release_answer::released, at);
+        if (wrong_ != flaw::upgrades_keep_the_old)
+            std::erase_if(holders, [&](const claim& held) { return held.id == old; });
+    }
+
+    answer standing(verdict is, std::size_t place, instant at, claim_id own = {}) const {
         answer a{.is = is, .place = place};
-        if (!holders.empty()) a.in_the_way = holders.front().id;
+        for (const claim& held : holders) {
+            if (held.id == own) continue;
+            a.in_the_way = held.id;
+            break;
+        }
         for (const claim& held : holders)
             if (held.lease) a.free_in = std::min(a.free_in.value_or(spi::duration::max()), held.ends - at.now);
         return a;
@@ -237,9 +284,16 @@ private:
     void grant_head(instant at) {
         while (!queue.empty()) {
             const auto next = wrong_ == flaw::last_come_first_served ? queue.end() - 1 : queue.begin();
-            if (used() + next->weight > capacity_) return;
             const claim head = *next;
+            if (head.replaces() && !holds(head.instead_of) && wrong_ != flaw::upgrades_outlive_their_hold) {
+                lost.push_back({head.session, head.id, {head.counter, head.lease, head.since}, head.berth});
+                remember(head.id, std::nullopt, at);
+                queue.erase(next);
+                continue;
+            }
+            if (used() - weight_of(head.instead_of) + head.weight > capacity_) return;
             queue.erase(next);
+            if (head.replaces()) replace(head.instead_of, at);
             const claim& now_holds = install(head, at);
             granted.push_back({now_holds.session, now_holds.id, grant_of(now_holds), now_holds.berth});
         }

@@ -53,6 +53,10 @@ struct claim_request {
     mortise::kept_by kept_by = mortise::kept_by::process;
     bool queue = false;  // wait in line if it cannot be granted now
     std::string_view label{};
+    // A hold of the same client on the same name, which this claim takes the place of in one step when it is granted
+    // (upgrade, downgrade). It goes before the queue. Refused with errc::lost if that hold has ended, and with
+    // errc::would_deadlock if another such claim waits already. Zero: none.
+    claim_id instead_of{};
     std::uint32_t berth = 0;  // of the caller that sleeps until it is granted (see sleeper); 0: nobody does
 };
 

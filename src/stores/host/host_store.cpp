@@ -37,6 +37,7 @@ const mortise::promises& promised() {
         .fifo = true,
         .detached = true,
         .leases = true,
+        .upgrades = true,
         .most_capacity = base::most_capacity,
         .default_lease = std::nullopt,  // the kernel tells when a holder died
         .reach = "processes of one machine",

@@ -487,6 +487,15 @@ void ledger::access::append(claim_list& to, block_number n) noexcept {
     set(to.count, to.count + 1);
 }
 
+void ledger::access::prepend(claim_list& to, block_number n) noexcept {
+    set(claim(n).previous, 0);
+    set(claim(n).next, to.first);
+    if (to.first != 0) set(claim(to.first).previous, n);
+    if (to.last == 0) set(to.last, n);
+    set(to.first, n);
+    set(to.count, to.count + 1);
+}
+
 void ledger::access::unlink(claim_list& from, block_number n) noexcept {
     const claim_block& gone = claim(n);
     if (gone.previous != 0) set(claim(gone.previous).next, gone.next);

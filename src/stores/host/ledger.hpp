@@ -65,6 +65,7 @@ struct claim_block : block_head {
     block_number previous;
     block_number of;  // the name
     claim_id id;
+    claim_id instead_of;
     std::uint64_t session;
     std::uint32_t weight;
     std::uint32_t berth;
@@ -129,6 +130,7 @@ public:
         void remove(block_number name) noexcept;  // it has no claims any more
 
         void append(claim_list& to, block_number claim) noexcept;
+        void prepend(claim_list& to, block_number claim) noexcept;
         void unlink(claim_list& from, block_number claim) noexcept;
 
         void each(const std::function<void(block_number name)>& visit);

@@ -65,6 +65,7 @@ base::kept_claim named_state::at(block_number n) const {
     c.session = b.session;
     c.weight = b.weight;
     c.berth = b.berth;
+    c.instead_of = b.instead_of;
     c.detached = (b.flags & claim_block::detached) != 0;
     if (b.lease != 0) c.lease = spi::duration{b.lease};
     c.counter = b.counter;
@@ -97,6 +98,7 @@ block_number named_state::write(const base::kept_claim& c) {
     b.session = c.session;
     b.weight = c.weight;
     b.berth = c.berth;
+    b.instead_of = c.instead_of;
     b.flags = c.detached ? claim_block::detached : 0;
     b.pid = c.from ? static_cast<std::int32_t>(c.from->pid) : 0;
     b.lease = c.lease ? c.lease->count() : 0;
@@ -126,6 +128,12 @@ void named_state::hold(const base::kept_claim& granted) {
 void named_state::enqueue(const base::kept_claim& wanted) {
     hint_ = write(wanted);
     in_.append(name().queue, hint_);
+    in_.pause();
+}
+
+void named_state::enqueue_first(const base::kept_claim& wanted) {
+    hint_ = write(wanted);
+    in_.prepend(name().queue, hint_);
     in_.pause();
 }
 

@@ -20,6 +20,7 @@ const mortise::promises& promised() {
         .fifo = true,
         .detached = true,
         .leases = true,
+        .upgrades = true,
         .most_capacity = base::most_capacity,
         .default_lease = std::chrono::seconds{30},
         .reach = "threads of one process",
