@@ -5,6 +5,7 @@
 #include <mortise/boot_clock.hpp>
 #include <mortise/claim.hpp>
 #include <mortise/client.hpp>
+#include <mortise/counting_semaphore.hpp>
 #include <mortise/error.hpp>
 #include <mortise/fenced.hpp>
 #include <mortise/hold.hpp>
@@ -12,3 +13,4 @@
 #include <mortise/observer.hpp>
 #include <mortise/promises.hpp>
 #include <mortise/recursive_mutex.hpp>
+#include <mortise/shared_mutex.hpp>
