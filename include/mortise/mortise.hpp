@@ -13,3 +13,4 @@
 #include <mortise/observer.hpp>
 #include <mortise/promises.hpp>
 #include <mortise/recursive_mutex.hpp>
+#include <mortise/shared_mutex.hpp>

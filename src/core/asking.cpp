@@ -44,6 +44,7 @@ void engine::ask(const std::shared_ptr<cohort>& c, spi::time_point sent) {
                   .queue = std::any_of(c->line.begin(), c->line.end(),
                                        [](const auto& who) { return !who->waiting->no_wait; }),
                   .label = *c->terms.label,
+                  .instead_of = c->instead_of ? c->instead_of->id : claim_id{},
                   .berth = c->line.empty() ? 0 : c->line.front()->waiting->berth};
     }
     store_->claim(wanted, [c, sent](spi::claim_answer said) { c->home->answered(c, sent, std::move(said)); });
@@ -170,6 +171,7 @@ void engine::take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_
     c->asked.reset();
     c->in_flight.store(false, std::memory_order_release);
     c->is = cohort::state::held;
+    if (c->instead_of) replace(std::exchange(c->instead_of, nullptr), todo);
     c->valid_until.store(c->lease.deadline(), std::memory_order_release);
     pass_on(c, now, todo);
     watch(c, c->lease.due());

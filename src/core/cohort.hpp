@@ -79,6 +79,10 @@ public:
         unsigned failures = 0;
     };
 
+    // An upgrade or downgrade: the cohort whose grant this one takes over, in the store's one step.
+    std::shared_ptr<cohort> instead_of;
+    bool being_replaced = false;  // so the store's not knowing it any more may be good news, still on its way
+
     core::line line;                 // calls waiting for their turn
     std::weak_ptr<claimant> holder;  // the call whose turn it is
     std::unique_ptr<question> asked = std::make_unique<question>();

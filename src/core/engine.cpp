@@ -156,7 +156,8 @@ std::vector<std::shared_ptr<cohort>> engine::shard::all() const {
     return both;
 }
 
-void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint32_t berth) {
+void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint32_t berth,
+                   const std::shared_ptr<claimant>& instead_of) {
     if (forked()) return done(refuse(errc::forked, wanted.name));
     base::check(wanted);
     if (auto no = not_promised(wanted)) {
@@ -182,6 +183,7 @@ void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint3
     }
     std::stop_token stop = std::move(wanted.options.stop);
     claim_terms terms = terms_of(wanted);
+    if (instead_of) terms.shareable = false;
     const std::string name = terms.name;
     name_key key{terms};
     key.name = name;  // the terms move on
@@ -211,6 +213,10 @@ void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint3
         } else {
             if (joinable != s.joinable.end()) terms.shareable = false;  // other options: on its own
             auto c = std::make_shared<core::cohort>(shared_from_this(), std::move(terms));
+            if (instead_of) {
+                c->instead_of = instead_of->cohort;
+                c->instead_of->being_replaced = true;
+            }
             who->cohort = c;
             w.place = c->line.insert(c->line.end(), who);
             s.insert(c);
@@ -225,7 +231,7 @@ void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint3
     settle_down(who, key);
 }
 
-attempt engine::acquire(claim wanted) {
+attempt engine::acquire(claim wanted, const std::shared_ptr<claimant>& instead_of) {
     struct caller : spi::sleeper {
         std::optional<attempt> result;
     };
@@ -237,7 +243,7 @@ attempt engine::acquire(claim wanted) {
             mine->result.emplace(std::move(result));
             store_->wake(*mine);
         },
-        mine->berth);
+        mine->berth, instead_of);
     store_->sleep(*mine);
     return std::move(*mine->result);
 }
@@ -348,6 +354,20 @@ void engine::end(const std::shared_ptr<cohort>& c) {
     c->valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
     watch(c, spi::time_point::max());
     s.erase(*c);
+    if (c->instead_of) c->instead_of->being_replaced = false;
+}
+
+// Its place was taken by another claim of this client: it ends, and the store knows.
+void engine::replace(const std::shared_ptr<cohort>& old, errands& todo) {
+    old->being_replaced = false;
+    if (old->is != cohort::state::held) return;
+    if (const auto holder = old->holder.lock()) {
+        holder->is = claimant::phase::over;
+        holder->result = release_result::released;
+    }
+    old->holder.reset();
+    end(old);
+    succeed(old, todo);
 }
 
 // Whoever is still in line goes on with a new claim.
@@ -357,6 +377,10 @@ void engine::succeed(const std::shared_ptr<cohort>& c, errands& todo) {
     auto next = std::make_shared<core::cohort>(shared_from_this(), c->terms);
     next->line.swap(c->line);
     if (!c->terms.shareable) next->line.front()->cohort = next;
+    if (c->instead_of) {
+        next->instead_of = c->instead_of;
+        next->instead_of->being_replaced = true;
+    }
     if (c->asked) {
         next->asked->failing_since = c->asked->failing_since;
     } else {

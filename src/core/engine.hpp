@@ -47,8 +47,11 @@ public:
 
     // `done` is called exactly once, from any thread, possibly before start returns. Throws for invalid arguments.
     // `berth` is where the caller sleeps meanwhile, if it does (spi::sleeper).
-    void start(claim wanted, unique_function<void(attempt)> done, std::uint32_t berth = 0);
-    attempt acquire(claim wanted);  // blocks
+    void start(claim wanted, unique_function<void(attempt)> done, std::uint32_t berth = 0,
+               const std::shared_ptr<claimant>& instead_of = nullptr);
+
+    // Blocks. `instead_of`: a hold on the same name that the new one takes the place of when it is granted.
+    attempt acquire(claim wanted, const std::shared_ptr<claimant>& instead_of = nullptr);
 
     release_result release(const std::shared_ptr<claimant>& who, std::error_code& ec) noexcept;
     release_result release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept;
@@ -158,6 +161,7 @@ private:
     void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, errands& todo);
     void refuse_line(cohort& c, std::error_code why, const std::string& what, errands& todo);
     void end(const std::shared_ptr<cohort>& c);
+    void replace(const std::shared_ptr<cohort>& old, errands& todo);
     void succeed(const std::shared_ptr<cohort>& c, errands& todo);
     void lose(const std::shared_ptr<cohort>& c, std::error_code why, errands& todo);
     void watch(const std::shared_ptr<cohort>& c, spi::time_point due);

@@ -39,13 +39,14 @@ void engine::renewed(const std::vector<std::shared_ptr<cohort>>& who, spi::time_
                      const std::vector<spi::renewal_answer>& said) {
     for (std::size_t i = 0; i < who.size(); ++i) {
         const std::shared_ptr<cohort>& c = who[i];
-        const auto answer = i < said.size() ? said[i] : spi::renewal_answer::unknown;
+        auto answer = i < said.size() ? said[i] : spi::renewal_answer::unknown;
         errands todo;
         {
             std::scoped_lock guard{shard_of(*c).mutex};
             if (c->is != cohort::state::held) continue;
             const spi::time_point now = clock_->now();
             const spi::duration slack = c->lease.deadline() - now;
+            if (answer == spi::renewal_answer::lost && c->being_replaced) answer = spi::renewal_answer::unknown;
             const lease::step step = c->lease.answered(answer, sent, now);
             if (answer == spi::renewal_answer::renewed && !step.lost)
                 emit(event_kind::renewed, c->terms.name, token::of(c->counter, c->turn), {}, slack);

@@ -31,6 +31,7 @@ public:
         mortise::hold hold;
         const void* through = nullptr;  // the object that locked first
         unsigned depth = 1;
+        std::uint32_t weight = 1;
         bool recursive = false;
     };
 

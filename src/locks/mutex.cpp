@@ -1,15 +1,15 @@
-#include "locks/exclusive.hpp"
+#include "locks/owned.hpp"
 
 #include <mortise/mutex.hpp>
 
 namespace mortise::inline v0 {
 
-struct mutex::body : locks::exclusive {
-    using exclusive::exclusive;
+struct mutex::body : locks::owned {
+    using owned::owned;
 };
 
 mutex::mutex(client& locks, std::string_view name, claim_options options)
-    : body_(std::make_unique<body>(locks, name, std::move(options), locks::nesting::refused)) {}
+    : body_(std::make_unique<body>(locks, name, std::move(options), 1, locks::nesting::refused)) {}
 mutex::~mutex() = default;
 
 void mutex::lock() {

@@ -1,15 +1,15 @@
-#include "locks/exclusive.hpp"
+#include "locks/owned.hpp"
 
 #include <mortise/recursive_mutex.hpp>
 
 namespace mortise::inline v0 {
 
-struct recursive_mutex::body : locks::exclusive {
-    using exclusive::exclusive;
+struct recursive_mutex::body : locks::owned {
+    using owned::owned;
 };
 
 recursive_mutex::recursive_mutex(client& locks, std::string_view name, claim_options options)
-    : body_(std::make_unique<body>(locks, name, std::move(options), locks::nesting::counted)) {}
+    : body_(std::make_unique<body>(locks, name, std::move(options), 1, locks::nesting::counted)) {}
 recursive_mutex::~recursive_mutex() = default;
 
 void recursive_mutex::lock() {

@@ -6,6 +6,7 @@
 #include <mortise/hold.hpp>
 #include <mortise/mutex.hpp>
 #include <mortise/recursive_mutex.hpp>
+#include <mortise/shared_mutex.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -98,6 +99,7 @@ inline const std::vector<kind>& all_kinds() {
     static const std::vector<kind> all{
         kind::of<mutex>("mutex", false),
         kind::of<recursive_mutex>("recursive_mutex", true),
+        kind::of<shared_mutex>("shared_mutex", false),  // as a writer; its other ways are in shared_test.cpp
     };
     return all;
 }

@@ -1,8 +1,10 @@
-#include "locks/exclusive.hpp"
+#include "locks/owned.hpp"
 
 #include "core/engine.hpp"
 
 #include <mortise/error.hpp>
+
+#include <algorithm>
 
 namespace mortise::inline v0::locks {
 
@@ -14,16 +16,26 @@ void outcome::or_throw() const {
     if (code) throw error(code, detail);
 }
 
-exclusive::exclusive(client& locks, std::string_view name, claim_options options, nesting when_held)
+bool outcome::or_busy() const {
+    if (code && !just_busy()) or_throw();
+    return !code;
+}
+
+bool outcome::or_busy(std::error_code& ec) const noexcept {
+    ec = just_busy() ? std::error_code{} : code;
+    return !code;
+}
+
+owned::owned(client& locks, std::string_view name, claim_options options, std::uint32_t capacity, nesting when_held)
     : engine_(core::access::engine_of(locks)),
       frames_(core::access::frames_of(locks)),
       nesting_(when_held),
-      claim_{.name = std::string(name), .options = std::move(options)},
+      claim_{.name = std::string(name), .capacity = capacity, .weight = capacity, .options = std::move(options)},
       place_(claim_.name) {
     engine_->check(claim_);
 }
 
-exclusive::~exclusive() {
+owned::~owned() {
     if (engine_->forked()) {
         new std::shared_ptr<core::reentry>(frames_);  // the parent's: leaked, not closed
         return;
@@ -31,19 +43,43 @@ exclusive::~exclusive() {
     if (inside_.load() > 0) frames_->extract_through(this);  // destroying the holds releases them
 }
 
-outcome exclusive::lock(core::owner_key who, std::optional<std::chrono::nanoseconds> wait) {
+outcome owned::lock(core::owner_key who, wait_for wait, std::uint32_t weight) {
     if (engine_->forked()) return say(errc::forked);
     if (core::reentry::frame* frame = frames_->find(place_, who)) return enter_again(*frame);
     claim wanted = claim_;
+    wanted.weight = weight;
     wanted.options.wait = wait;
     attempt got = engine_->acquire(std::move(wanted));
     if (!got) return {got.reason(), got.refusal().describe()};
-    frames_->insert(place_, who, {*std::move(got), this, 1, nesting_ == nesting::counted});
+    frames_->insert(place_, who, {*std::move(got), this, 1, weight, nesting_ == nesting::counted});
     inside_.fetch_add(1);
     return {};
 }
 
-outcome exclusive::enter_again(core::reentry::frame& frame) {
+outcome owned::exchange(core::owner_key who, wait_for wait, std::uint32_t weight,
+                        std::initializer_list<std::uint32_t> from) {
+    if (engine_->forked()) return say(errc::forked);
+    core::reentry::frame* frame = frames_->find(place_, who);
+    if (frame == nullptr) return say(errc::not_owner, "this owner has not locked it");
+    if (frame->weight == weight) return {};
+    if (std::find(from.begin(), from.end(), frame->weight) == from.end())
+        return say(errc::would_deadlock,
+                   "a plain read cannot be upgraded: two would wait for each other; "
+                   "lock_upgradeable instead");
+    if (!engine_->store().promises().upgrades)
+        return say(errc::unsupported, "the " + engine_->store().promises().store +
+                                          " store does not promise upgrades; unlock, then lock anew");
+    claim wanted = claim_;
+    wanted.weight = weight;
+    wanted.options.wait = wait;
+    attempt got = engine_->acquire(std::move(wanted), core::claimant::of(frame->hold));
+    if (!got) return {got.reason(), got.refusal().describe()};
+    frame->hold = *std::move(got);
+    frame->weight = weight;
+    return {};
+}
+
+outcome owned::enter_again(core::reentry::frame& frame) {
     if (!frame.hold.valid())
         return say(errc::lost, "this owner's hold has ended; unlock what was locked, then lock anew");
     if (nesting_ != nesting::counted || !frame.recursive)
@@ -53,11 +89,11 @@ outcome exclusive::enter_again(core::reentry::frame& frame) {
     return {};
 }
 
-outcome exclusive::say(errc why, const std::string& what) const {
+outcome owned::say(errc why, const std::string& what) const {
     return {why, engine_->refuse(why, name(), what).detail};
 }
 
-std::error_code exclusive::unlock(core::owner_key who) noexcept {
+std::error_code owned::unlock(core::owner_key who) noexcept {
     if (engine_->forked()) return errc::forked;
     core::reentry::departure left = frames_->leave(place_, who);
     if (core::reentry::frame* outer = left.inside) {
@@ -83,31 +119,19 @@ std::error_code exclusive::unlock(core::owner_key who) noexcept {
     return ec;
 }
 
-const mortise::hold& exclusive::hold(core::owner_key who) const {
+std::error_code owned::unlock(core::owner_key who, std::uint32_t weight) noexcept {
+    if (engine_->forked()) return errc::forked;
+    const core::reentry::frame* frame = frames_->find(place_, who);
+    if (frame != nullptr && frame->weight == weight) return unlock(who);
+    engine_->emit(event_kind::released, name(), {}, errc::not_owner);
+    return errc::not_owner;
+}
+
+const mortise::hold& owned::hold(core::owner_key who) const {
     if (engine_->forked()) say(errc::forked).or_throw();
     const core::reentry::frame* frame = frames_->find(place_, who);
     if (frame == nullptr) say(errc::not_owner, "this owner has not locked it").or_throw();
     return frame->hold;
-}
-
-void exclusive::lock_or_throw(core::owner_key who) {
-    lock(who, std::nullopt).or_throw();
-}
-
-void exclusive::lock_or_say(core::owner_key who, std::error_code& ec) {
-    ec = lock(who, std::nullopt).code;
-}
-
-bool exclusive::try_or_throw(core::owner_key who, std::chrono::nanoseconds wait) {
-    const outcome got = lock(who, wait);
-    if (!got && !got.just_busy()) got.or_throw();
-    return static_cast<bool>(got);
-}
-
-bool exclusive::try_or_say(core::owner_key who, std::error_code& ec) {
-    const outcome got = lock(who, std::chrono::nanoseconds::zero());
-    ec = got.just_busy() ? std::error_code{} : got.code;
-    return static_cast<bool>(got);
 }
 
 }  // namespace mortise::inline v0::locks

@@ -1,0 +1,80 @@
+// What the mutexes have in common: one claim per owner, and a count.
+#pragma once
+
+#include "core/reentry.hpp"
+
+#include <mortise/claim.hpp>
+#include <mortise/client.hpp>
+#include <mortise/config.hpp>
+#include <mortise/error.hpp>
+#include <mortise/hold.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace mortise::inline v0::locks {
+
+enum class nesting { refused, counted };
+
+// An answer that a throwing form throws and an error_code form reports.
+struct outcome {
+    std::error_code code{};
+    std::string detail{};
+
+    explicit operator bool() const noexcept { return !code; }
+    bool just_busy() const noexcept;  // what try_lock answers with false
+    void or_throw() const;
+
+    // True, or false if just busy; the rest is thrown, or told.
+    bool or_busy() const;
+    bool or_busy(std::error_code& ec) const noexcept;
+};
+
+class owned {
+public:
+    using wait_for = std::optional<std::chrono::nanoseconds>;  // none: for ever
+
+    owned(client& locks, std::string_view name, claim_options options, std::uint32_t capacity, nesting when_held);
+    ~owned();
+    owned(const owned&) = delete;
+    owned& operator=(const owned&) = delete;
+
+    // With the whole capacity, or a part of it.
+    outcome lock(core::owner_key who, wait_for wait) { return lock(who, wait, claim_.capacity); }
+    outcome lock(core::owner_key who, wait_for wait, std::uint32_t weight);
+    std::error_code unlock(core::owner_key who) noexcept;
+    std::error_code unlock(core::owner_key who, std::uint32_t weight) noexcept;  // not_owner: locked in another way
+
+    // The owner's hold becomes one of another weight in one step. `from`: the weights from which that cannot deadlock.
+    outcome exchange(core::owner_key who, wait_for wait, std::uint32_t weight,
+                     std::initializer_list<std::uint32_t> from);
+
+    const mortise::hold& hold(core::owner_key who) const;
+    const std::string& name() const noexcept { return claim_.name; }
+
+    // The three public shapes of a verb.
+    void lock_or_throw(core::owner_key who) { lock(who, std::nullopt).or_throw(); }
+    void lock_or_say(core::owner_key who, std::error_code& ec) { ec = lock(who, std::nullopt).code; }
+    bool try_or_throw(core::owner_key who, std::chrono::nanoseconds wait) { return lock(who, wait).or_busy(); }
+    bool try_or_say(core::owner_key who, std::error_code& ec) { return lock(who, wait_for{0}).or_busy(ec); }
+
+private:
+    outcome enter_again(core::reentry::frame& frame);
+    outcome say(errc why, const std::string& what = {}) const;
+
+    const std::shared_ptr<core::engine> engine_;
+    const std::shared_ptr<core::reentry> frames_;
+    const nesting nesting_;
+    const claim claim_;
+    const core::reentry::place place_;  // of claim_.name
+    std::atomic<int> inside_{0};        // frames first locked through this object
+};
+
+}  // namespace mortise::inline v0::locks
