@@ -26,7 +26,6 @@ struct arena {
     static constexpr std::uint64_t turn_mask = 1023;  // of a token: its turn on one grant
 
     // Set by the storm before it hires.
-    std::atomic<std::uint64_t> quota;     // entries after which workers leave; 0: none
     std::atomic<std::int64_t> linger;     // how long to stay inside, in nanoseconds
     std::atomic<std::int64_t> lease;      // of the claims, in nanoseconds; 0: none
     std::atomic<std::uint32_t> fifo;      // order::fifo, not the defaults

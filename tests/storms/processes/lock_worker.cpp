@@ -3,7 +3,7 @@
 //
 //   lock_worker <store> <arena file> <lane> <what> [threads]
 //
-// what: loop          until the arena is over or its quota reached, each thread on a lane of its own
+// what: loop          until the arena is over, each thread on a lane of its own
 //       pause         takes the lock and keeps it until killed
 //       exit, quick_exit, _exit, abort, return
 //                     takes the lock and ends in that way, still holding it
@@ -79,7 +79,7 @@ void visit_on_lease(arena& all, int lane, mortise::hold& mine, std::uint64_t bef
 
 void loop(mortise::client& locks, arena& all, int lane) {
     const mortise::claim_options options = wanted(all);
-    while (all.over == 0 && (all.quota == 0 || all.entries < all.quota)) {
+    while (all.over == 0) {
         const std::uint64_t newest = all.newest_valid;
         mortise::attempt got = locks.try_acquire("storm", options);
         if (got && options.lease) {

@@ -3,6 +3,7 @@
 #include "storms/processes/storm.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace mortise::testing {
 namespace {
@@ -17,29 +18,38 @@ protected:
     // Order is judged by what the store was asked for: a claim of its own for every call with order::fifo, else one for
     // all threads of a process, which use its grant in turns.
     outcome contend(const char* which, int processes, int threads, std::uint64_t quota) {
-        all_.quota = quota;
+        const int lanes = processes * threads;
         all_.notes = 1;
-        const auto begun = steady_clock::now();
         for (int i = 0; i < processes; ++i) hire(i * threads, "loop", threads);
-        // On a machine that is busy with something else every change of process waits for its turn on a processor, so
-        // this may take many times as long as usual. It then ends early and says how far it came.
-        static_cast<void>(eventually([&] { return all_.entries >= all_.quota; }, 100s));
-        EXPECT_GE(all_.entries, all_.quota / 50);
+        // Counted from when all are there: whoever came first was alone for a while.
+        std::vector<std::uint64_t> before(static_cast<std::size_t>(lanes));
+        EXPECT_TRUE(eventually([&] {
+            for (int lane = 0; lane < lanes; ++lane)
+                if ((before[static_cast<std::size_t>(lane)] = all_.lanes[lane].entries) == 0) return false;
+            return true;
+        }));
+        const auto begun = steady_clock::now();
+        const std::uint64_t enough = all_.entries + quota;
+        // Long enough for shares to mean something. On a machine that is busy with something else every change of process
+        // waits for its turn on a processor, so this may take many times as long as usual; it then ends early and says
+        // how far it came.
+        static_cast<void>(eventually(
+            [&] { return all_.entries >= enough && steady_clock::now() - begun > std::chrono::seconds{1}; }, 100s));
         const double seconds = seconds_since(begun);
-        std::uint64_t least = all_.entries;
-        std::uint64_t most = 0;
-        for (int lane = 0; lane < processes * threads; ++lane) {
-            least = std::min<std::uint64_t>(least, all_.lanes[lane].entries);
-            most = std::max<std::uint64_t>(most, all_.lanes[lane].entries);
-        }
-        const double mean = static_cast<double>(all_.entries) / (processes * threads);
+        std::vector<std::uint64_t> shares;
+        for (int lane = 0; lane < lanes; ++lane)
+            shares.push_back(all_.lanes[lane].entries - before[static_cast<std::size_t>(lane)]);
+        const std::uint64_t sum = std::accumulate(shares.begin(), shares.end(), std::uint64_t{0});
+        EXPECT_GE(sum, quota / 50);
+        const double mean = static_cast<double>(sum) / lanes;
+        const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
         expect_all_leave();
 
         std::vector<queued_claim> claims;
         for (const worker& one : workers_) claim_notes::load(arena::notes_file(page_, one.lane), claims);
-        const outcome found{check_order(claims), static_cast<double>(least) / mean};
+        const outcome found{check_order(claims), static_cast<double>(*least) / mean};
         std::cout << which << ": processes=" << processes << " threads=" << threads << figures()
-                  << " least_share=" << found.least_share << " most_share=" << static_cast<double>(most) / mean
+                  << " least_share=" << found.least_share << " most_share=" << static_cast<double>(*most) / mean
                   << " claims=" << found.order.claims << " contested=" << found.order.contested
                   << " inversions=" << found.order.inversions << " most_turns_on_a_grant=" << all_.most_turns
                   << " timeouts=" << all_.timeouts << " seconds=" << seconds << "\n";
