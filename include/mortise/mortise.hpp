@@ -9,6 +9,7 @@
 #include <mortise/error.hpp>
 #include <mortise/fenced.hpp>
 #include <mortise/hold.hpp>
+#include <mortise/multi_lock.hpp>
 #include <mortise/mutex.hpp>
 #include <mortise/observer.hpp>
 #include <mortise/promises.hpp>

@@ -24,7 +24,7 @@ namespace mortise::inline v0 {
 // As with std::timed_mutex: Lockable and TimedLockable, so std::scoped_lock, std::unique_lock and std::lock work. One
 // object may be shared by threads, or each may make its own: only the name counts. The thread that locks unlocks.
 // (std::lock takes several by trying and backing off, which under contention can go on for seconds between fair locks;
-// to take several names often, lock them one by one in one fixed order.)
+// to take several names often, use multi_lock, which takes them in one fixed order.)
 //
 // What is different:
 //  - A hold can be **lost**: a lease runs out when the process is paused, or the store cannot be reached, for longer

@@ -4,6 +4,7 @@
 #include <mortise/claim.hpp>
 #include <mortise/client.hpp>
 #include <mortise/hold.hpp>
+#include <mortise/multi_lock.hpp>
 #include <mortise/mutex.hpp>
 #include <mortise/recursive_mutex.hpp>
 #include <mortise/shared_mutex.hpp>
@@ -43,6 +44,15 @@ concept fleet_lockable = timed_lockable<L> && requires(L& lock, std::error_code&
     requires noexcept(lock.unlock(ec));
     { std::as_const(lock).hold() } -> std::same_as<const mortise::hold&>;
     { std::as_const(lock).name() } -> std::same_as<const std::string&>;
+};
+
+// A multi_lock of one name is one more mutex.
+class lone_multi_lock : public multi_lock {
+public:
+    lone_multi_lock(client& locks, std::string_view name, claim_options options)
+        : multi_lock(locks, {name}, std::move(options)) {}
+    const mortise::hold& hold() const { return multi_lock::hold().at(name()); }
+    const std::string& name() const noexcept { return names().front(); }
 };
 
 // Any kind of exclusive lock, on one name of one client. It is TimedLockable itself, so it can be given to the guards of
@@ -100,6 +110,7 @@ inline const std::vector<kind>& all_kinds() {
         kind::of<mutex>("mutex", false),
         kind::of<recursive_mutex>("recursive_mutex", true),
         kind::of<shared_mutex>("shared_mutex", false),  // as a writer; its other ways are in shared_test.cpp
+        kind::of<lone_multi_lock>("multi_lock", false),
     };
     return all;
 }

@@ -1,0 +1,205 @@
+#include "locks/multi_hold.hpp"
+
+#include "core/engine.hpp"
+
+#include <mortise/error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace mortise::inline v0 {
+namespace {
+
+core::engine& home_of(const hold& one) noexcept {
+    return *core::claimant::of(one)->cohort->home;
+}
+
+int badness(release_result result) noexcept {
+    switch (result) {
+        case release_result::released:
+            return 0;
+        case release_result::expired:
+            return 1;
+        case release_result::taken_over:
+            return 2;
+        case release_result::unknown:
+            break;
+    }
+    return 3;
+}
+
+}  // namespace
+
+multi_hold::state::state(std::vector<hold> taken) : holds(std::move(taken)) {}
+
+bool multi_hold::state::forked() const noexcept {
+    return home_of(holds.front()).forked();
+}
+
+void multi_hold::state::watch(const std::shared_ptr<state>& all) {
+    for (hold& one : all->holds)
+        one.on_lost([weak = std::weak_ptr(all), home = &home_of(one)] {
+            if (const auto self = weak.lock()) self->fall(*home);
+        });
+}
+
+void multi_hold::state::fall(core::engine& where) {
+    {
+        std::scoped_lock guard{mutex};
+        if (std::exchange(fallen, &where) != nullptr || released) return;
+    }
+    stop.request_stop();
+    {
+        // Those that ended by themselves are left to release(): a store that does not answer must not delay the callbacks.
+        std::scoped_lock giving{giving_back};
+        for (auto one = holds.rbegin(); one != holds.rend(); ++one)
+            if (one->valid()) one->release();
+    }
+    while (true) {
+        unique_function<void()> call;
+        {
+            std::scoped_lock guard{mutex};
+            if (released || calls.empty()) return;
+            call = std::move(calls.front());
+            calls.erase(calls.begin());
+        }
+        try {
+            call();
+        } catch (...) {
+        }
+    }
+}
+
+release_result multi_hold::state::release(std::error_code& ec) noexcept {
+    ec.clear();
+    if (forked()) {
+        ec = errc::forked;
+        return release_result::unknown;
+    }
+    {
+        std::scoped_lock guard{mutex};
+        released = true;
+    }
+    std::scoped_lock giving{giving_back};
+    release_result worst = release_result::released;
+    for (auto one = holds.rbegin(); one != holds.rend(); ++one) {
+        std::error_code why;
+        const release_result said = one->release(why);
+        if (badness(said) > badness(worst)) worst = said;
+        if (why) ec = why;
+    }
+    return worst;
+}
+
+multi_hold::multi_hold() noexcept = default;
+multi_hold::multi_hold(std::shared_ptr<state> granted) noexcept : state_(std::move(granted)) {}
+multi_hold::multi_hold(multi_hold&&) noexcept = default;
+
+multi_hold& multi_hold::operator=(multi_hold&& other) noexcept {
+    if (this != &other) {
+        multi_hold before{std::move(state_)};
+        state_ = std::move(other.state_);
+    }
+    return *this;
+}
+
+multi_hold::~multi_hold() {
+    if (!state_) return;
+    if (state_->forked()) {
+        new std::shared_ptr<state>(std::move(state_));  // the parent's: leaked, not closed
+        return;
+    }
+    {
+        std::scoped_lock guard{state_->mutex};
+        state_->released = true;
+    }
+    std::scoped_lock giving{state_->giving_back};
+    while (!state_->holds.empty()) state_->holds.pop_back();  // the last taken first; detached ones stay
+}
+
+bool multi_hold::valid() const noexcept {
+    return state_ && std::ranges::all_of(state_->holds, &hold::valid);
+}
+
+boot_clock::time_point multi_hold::valid_until() const noexcept {
+    auto first = state_ ? boot_clock::time_point::max() : boot_clock::time_point::min();
+    if (state_)
+        for (const hold& one : state_->holds) first = std::min(first, one.valid_until());
+    return first;
+}
+
+std::chrono::nanoseconds multi_hold::remaining() const noexcept {
+    auto least = state_ ? std::chrono::nanoseconds::max() : std::chrono::nanoseconds::zero();
+    if (state_)
+        for (const hold& one : state_->holds) least = std::min(least, one.remaining());
+    return least;
+}
+
+std::stop_token multi_hold::lost() const {
+    return state_ ? state_->stop.get_token() : std::stop_token{};
+}
+
+void multi_hold::on_lost(unique_function<void()> fn) {
+    if (!state_ || !fn || state_->forked()) return;
+    std::unique_lock guard{state_->mutex};
+    if (state_->released) return;
+    if (state_->fallen == nullptr) {
+        state_->calls.push_back(std::move(fn));
+        return;
+    }
+    core::engine& where = *state_->fallen;
+    guard.unlock();
+    where.notify([fn = std::move(fn)]() mutable {
+        try {
+            fn();
+        } catch (...) {
+        }
+    });
+}
+
+std::span<const hold> multi_hold::holds() const noexcept {
+    return state_ ? std::span<const hold>{state_->holds} : std::span<const hold>{};
+}
+
+const hold& multi_hold::at(std::string_view name) const {
+    for (const hold& one : holds())
+        if (one.name() == name) return one;
+    throw error(errc::not_owner, "lock '" + std::string(name) + "' is not among those held together");
+}
+
+const hold& multi_hold::at(const client& locks, std::string_view name) const {
+    const core::engine* const asked = core::access::engine_of(locks).get();
+    for (const hold& one : holds())
+        if (one.name() == name && &home_of(one) == asked) return one;
+    for (const hold& one : holds())  // through another client of the same store
+        if (one.name() == name && home_of(one).shown_as() == locks.store()) return one;
+    throw error(errc::not_owner,
+                "lock '" + std::string(name) + "' (" + locks.store() + ") is not among those held together");
+}
+
+release_result multi_hold::release() noexcept {
+    std::error_code ignored;
+    return release(ignored);
+}
+
+release_result multi_hold::release(std::error_code& ec) noexcept {
+    if (state_) return state_->release(ec);
+    ec = errc::not_owner;
+    return release_result::unknown;
+}
+
+multi_hold::operator bool() const noexcept {
+    return state_ && std::ranges::any_of(state_->holds, [](const hold& one) { return static_cast<bool>(one); });
+}
+
+multi_hold& multi_attempt::value() & {
+    if (refusal_) throw error(refusal_->reason, refusal_->describe());
+    return hold_;
+}
+
+multi_hold multi_attempt::value() && {
+    if (refusal_) throw error(refusal_->reason, refusal_->describe());
+    return std::move(hold_);
+}
+
+}  // namespace mortise::inline v0
