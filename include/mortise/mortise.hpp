@@ -6,6 +6,7 @@
 #include <mortise/claim.hpp>
 #include <mortise/client.hpp>
 #include <mortise/counting_semaphore.hpp>
+#include <mortise/election.hpp>
 #include <mortise/error.hpp>
 #include <mortise/fenced.hpp>
 #include <mortise/hold.hpp>
