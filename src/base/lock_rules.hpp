@@ -218,6 +218,7 @@ public:
     //   remove_if(claim -> bool)                    of the holders, latest first
     //   leave_if(claim -> bool)                     of the queue
     //   remember(ended_claim), remembered(id, now) -> ended_claim*
+    //   checkpoint()                                all is consistent; what comes next must happen as a whole
 
 private:
     Kept& kept() noexcept { return static_cast<Kept&>(*this); }
@@ -228,10 +229,11 @@ private:
         const claim_id old = wanted.instead_of;
         if (!kept().find_holder(old)) return {.is = is::refused, .reason = errc::lost};
         if (fits(wanted)) {
-            take_the_place_of(old, at);
+            kept().checkpoint();
             grant_to(wanted, at);
             const spi::grant given = wanted.grant();
             kept().hold(std::move(wanted));
+            take_the_place_of(old, at);
             grant_next(at, out);
             return {.is = is::granted, .grant = given};
         }
@@ -283,7 +285,10 @@ private:
                 continue;
             }
             if (!fits(first)) return;
-            if (first.replaces()) take_the_place_of(claim_id{first.instead_of}, at);
+            if (first.replaces()) {
+                kept().checkpoint();
+                take_the_place_of(claim_id{first.instead_of}, at);
+            }
             out.granted.push_back(notice_of(kept().promote(next_counter(at), at.now)));
         }
     }

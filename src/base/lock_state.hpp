@@ -87,6 +87,7 @@ private:
         for (const claim_id& id : leaving) queue_->leave(id);
         tidy();
     }
+    void checkpoint() noexcept {}
     void remember(const ended_claim& old);
     ended_claim* remembered(const claim_id& id, spi::time_point now) noexcept;
 

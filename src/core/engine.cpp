@@ -24,6 +24,9 @@ client_options checked(client_options options) {
     return options;
 }
 
+// What a store that can be reached does not leave a request without.
+constexpr spi::duration silence = std::chrono::milliseconds{100};
+
 // Where this thread sleeps when it blocks: any number that others are unlikely to have.
 std::uint32_t this_thread_berth() noexcept {
     thread_local const auto mine = static_cast<std::uint32_t>(claim_id::random().bits[0]) | 1u;
@@ -276,7 +279,9 @@ void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name
         std::optional<std::size_t> ahead = 0;  // not counted in a crowd that leaves all at once
         for (auto at = c->line.begin(); ahead && at != who->waiting->place; ++at)
             ahead = *ahead < 1000 ? std::optional{*ahead + 1} : std::nullopt;
-        const bool unheard = why == errc::timed_out && c->asked && !c->asked->standing;
+        // Silence is told apart from a store, or a thread of ours, that is just slower than a short wait.
+        const bool unheard = why == errc::timed_out && c->asked && !c->asked->standing &&
+                             clock_->now() - std::max(c->asked->failing_since, who->since) >= silence;
         todo.refused.emplace_back(who, in_the_way(*c, unheard ? errc::unreachable : why, ahead));
         who->is = claimant::phase::over;
         c->line.erase(who->waiting->place);

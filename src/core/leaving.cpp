@@ -98,7 +98,8 @@ release_result engine::release(const std::shared_ptr<claimant>& who, std::error_
     run(todo);
     release_result result = release_result::released;
     if (asked) {
-        result = read(asked->wait(options_.release_wait), was_lost);
+        const spi::duration spent = clock_->now() - todo.now;  // the store may have kept us
+        result = read(asked->wait(options_.release_wait - spent), was_lost);
         if (result == release_result::unknown) ec = errc::unreachable;
         who->result = result;
         who->releasing = false;

@@ -17,6 +17,17 @@ namespace {
 
 constexpr std::size_t most_open = 256;
 
+// For reading too: a pipe that only its dead owner could read would send us SIGPIPE. Nothing but a pipe: in a directory that
+// others may write, a name can lead anywhere.
+int open_pipe(const std::string& path) noexcept {
+    const int fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    struct stat is {};
+    if (fd < 0 || (::fstat(fd, &is) == 0 && S_ISFIFO(is.st_mode))) return fd;
+    ::close(fd);
+    errno = EEXIST;
+    return -1;
+}
+
 }  // namespace
 
 session session_of(const seat& s, std::uint32_t client) noexcept {
@@ -30,9 +41,10 @@ seat seat_of(session s) noexcept {
 bells::bells(std::string directory, session mine, mode_t mode) : directory_(std::move(directory)), mine_(mine) {
     const std::string path = path_of(mine_);
     ::unlink(path.c_str());  // a wiped directory counts its seats anew
-    if (::mkfifo(path.c_str(), mode) == 0 && ::chmod(path.c_str(), mode) == 0)
-        own_ = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (own_ >= 0) return;
+    if (::mkfifo(path.c_str(), mode) == 0 && (own_ = open_pipe(path)) >= 0) {
+        ::fchmod(own_, mode);  // the umask is not ours to obey
+        return;
+    }
     const std::string why = std::strerror(errno);
     ::unlink(path.c_str());
     throw error(errc::exhausted, "host store in " + directory_ + ": cannot make " + path + ": " + why);
@@ -62,8 +74,7 @@ void bells::ring(session whose, call what) noexcept {
     std::scoped_lock guard{mutex_};
     auto it = others_.find(whose);
     if (it == others_.end()) {
-        // For reading too: a pipe that only its dead owner could read would send us SIGPIPE.
-        const int fd = ::open(path_of(whose).c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+        const int fd = open_pipe(path_of(whose));
         if (fd < 0) return;  // it is gone; if not, it looks by itself now and then
         if (others_.size() >= most_open) {
             ::close(others_.begin()->second);

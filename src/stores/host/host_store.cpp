@@ -27,6 +27,9 @@ constexpr milliseconds look_every{20};
 // How long the io thread may be kept by another process's being inside the store. It has other holds to care for.
 constexpr milliseconds short_patience{50};
 
+// A release that does not get through in this time is owed, and made up for later.
+constexpr milliseconds release_patience{200};
+
 // How often a client makes sure that the files are still there.
 constexpr std::chrono::seconds check_every{1};
 
@@ -91,12 +94,15 @@ private:
     template <class Verb>
     auto with(std::string_view name, block_number hint, milliseconds patience, Verb&& verb);
     void check_files(spi::time_point now);
+    bool alive(session who) const noexcept { return ledger_->alive(seat_of(who), who); }
     void bury(named_state& state, base::instant at, base::effects& out);
+    spi::release_answer let_go(std::string_view name, const claim_id& id, block_number hint, milliseconds patience);
+    bool pay();
     void tell(const std::string& name, const base::effects& out);
     void tell_granted(const std::string& name, const base::effects::notice& what);
     spi::claim_answer ask(const spi::claim_request& wanted);
 
-    void note(const spi::claim_request& wanted, block_number block, bool waits);
+    bool note(const spi::claim_request& wanted, block_number block, bool waits);
     bool stops_waiting(const claim_id& id);
     std::optional<own_claim> find(const claim_id& id);
     std::optional<own_claim> forget(const claim_id& id);
@@ -121,6 +127,7 @@ private:
     std::mutex mutex_;  // may be taken inside the ledger's lock, not around it
     own_claims ours_;
     std::unordered_map<std::uint32_t, claim_id> berths_;  // of those that wait
+    std::vector<std::pair<std::string, claim_id>> owed_;  // releases that did not get through
     bool looking_ = false;
 };
 
@@ -139,12 +146,16 @@ void host_store::sit_down() {
     const int directory = where_.open_directory();
     const mode_t mode = where_.file_mode(directory);
     ::close(directory);
-    auto own = std::make_unique<bells>(ledger_->directory(), session_, mode);
-    around_.clock.watch(own->descriptor(), [this] {
-        const bool lost = bells_->answer();
-        if (!closed_) look(ours([&](const own_claim& c) { return c.waits || lost; }), false);
-    });
-    bells_ = std::move(own);
+    bells_ = std::make_unique<bells>(ledger_->directory(), session_, mode);
+    try {
+        around_.clock.watch(bells_->descriptor(), [this] {
+            const bool lost = bells_->answer();
+            if (!closed_) look(ours([&](const own_claim& c) { return c.waits || lost; }), false);
+        });
+    } catch (...) {
+        bells_.reset();
+        throw;
+    }
 }
 
 // What processes left behind that are gone: their claims and their bells.
@@ -152,11 +163,11 @@ void host_store::sweep() {
     std::vector<std::pair<std::string, base::effects>> todo;
     {
         ledger::access in{*ledger_};
-        std::map<session, bool> alive;  // asked once each
+        std::map<session, bool> lives;  // asked once each
         in.each([&](block_number n) {
             const auto dead = [&](block_number c) {
-                const auto [it, fresh] = alive.emplace(in.claim(c).session, true);
-                if (fresh) it->second = ledger_->seats().alive(seat_of(it->first));
+                const auto [it, fresh] = lives.emplace(in.claim(c).session, true);
+                if (fresh) it->second = alive(it->first);
                 return !it->second;
             };
             bool any = in.name(n).holders.count + in.name(n).queue.count == 0;  // killed before it forgot the name
@@ -165,8 +176,8 @@ void host_store::sweep() {
             if (!any) return;
             auto& [name, out] = todo.emplace_back(std::string(in.name(n).text()), base::effects{});
             named_state state{in, name};
-            for (const auto& [who, lives] : alive)
-                if (!lives) state.drop_session(who, base::instant::at(boot_clock::now()), out);
+            for (const auto& [who, is_there] : lives)
+                if (!is_there) state.drop_session(who, base::instant::at(boot_clock::now()), out);
             state.finish();
         });
     }
@@ -205,11 +216,17 @@ void host_store::check_files(spi::time_point now) {
 
 // Ends the claims of processes that are gone, as far as they are in anybody's way.
 void host_store::bury(named_state& state, base::instant at, base::effects& out) {
+    std::set<session> living;  // asked once each
     while (true) {
         std::optional<session> gone;
         const auto check = [&](block_number n) {
             const base::kept_claim c = state.at(n);
-            if (!gone && !c.detached && !ledger_->seats().alive(seat_of(c.session))) gone = c.session;
+            if (gone || c.detached || living.contains(c.session)) return;
+            if (alive(c.session)) {
+                living.insert(c.session);
+            } else {
+                gone = c.session;
+            }
         };
         for (block_number n = state.first_holder(); n != 0; n = state.after(n)) check(n);
         if (const block_number first = state.first_in_queue()) check(first);
@@ -235,7 +252,7 @@ void host_store::tell_granted(const std::string& name, const base::effects::noti
     if (what.session == session_) {
         if (stops_waiting(what.id)) around_.events.granted(name, what.id, what.grant);
     } else if (what.berth == 0 || !ledger::wake(ledger_->berth(what.berth))) {
-        if (ledger_->seats().alive(seat_of(what.session))) {
+        if (alive(what.session)) {
             bells_->ring(what.session, bells::call::granted);
         } else {
             with(name, 0, ledger::patience, [&](named_state& state, base::instant at, base::effects& out) {
@@ -257,7 +274,9 @@ void host_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_a
         answer = ask(wanted);
     } catch (const std::exception& e) {
         const auto* said = dynamic_cast<const error*>(&e);
-        answer = {.is = spi::claim_answer::verdict::refused,
+        // Asked again, it may well be granted or queued; it is looked at soon.
+        using enum spi::claim_answer::verdict;
+        answer = {.is = find(wanted.id) ? unknown : refused,
                   .reason = said != nullptr ? said->code() : make_error_code(errc::unreachable),
                   .detail = e.what()};
     }
@@ -281,20 +300,29 @@ spi::claim_answer host_store::ask(const spi::claim_request& wanted) {
                         bury(state, at, out);
                         if (said.is == busy || state.idle()) said = once();
                     }
-                    if (said.is == granted || said.is == queued) note(wanted, state.hint(), said.is == queued);
+                    if ((said.is == granted || said.is == queued) && !note(wanted, state.hint(), said.is == queued)) {
+                        state.release(wanted.id, session_, at, out);  // the client has just left
+                        return spi::claim_answer{.is = refused, .reason = errc::closed};
+                    }
                     return std::move(said).answer(wanted);
                 });
 }
 
 // Before anybody else can do anything to it.
-void host_store::note(const spi::claim_request& wanted, block_number block, bool waits) {
+bool host_store::note(const spi::claim_request& wanted, block_number block, bool waits) {
     std::scoped_lock guard{mutex_};
+    if (closed_) return false;
     const auto [it, fresh] = ours_.try_emplace(wanted.id);
     it->second.berth = wanted.berth;
     it->second.waits = waits;
     if (fresh) it->second.name = wanted.name;
     if (block != 0) it->second.block = block;
-    if (waits && wanted.berth != 0) berths_[wanted.berth] = wanted.id;
+    if (waits && wanted.berth != 0) {
+        berths_[wanted.berth] = wanted.id;
+    } else if (!waits) {
+        berths_.erase(wanted.berth);
+    }
+    return true;
 }
 
 // True: it did wait.
@@ -360,13 +388,42 @@ void host_store::release(std::string_view name, const claim_id& id, spi::reply<s
     const auto mine = forget(id);
     try {
         connect();
-        answer = with(name, mine ? mine->block : 0, ledger::patience,
-                      [&](named_state& state, base::instant at, base::effects& out) {
-                          return state.release(id, session_, at, out);
-                      });
-    } catch (const std::exception&) {  // asked again later
+        answer = let_go(name, id, mine ? mine->block : 0, release_patience);
+    } catch (const std::exception&) {
+        if (mine) {  // nobody else will do it while this process lives
+            std::scoped_lock guard{mutex_};
+            owed_.emplace_back(name, id);
+        }
     }
+    if (answer == spi::release_answer::unknown) look_later();
     done(answer);
+}
+
+spi::release_answer host_store::let_go(std::string_view name, const claim_id& id, block_number hint,
+                                       milliseconds patience) {
+    return with(name, hint, patience, [&](named_state& state, base::instant at, base::effects& out) {
+        return state.release(id, session_, at, out);
+    });
+}
+
+// Releases that did not get through are tried again. True: all is paid.
+bool host_store::pay() {
+    while (true) {
+        std::pair<std::string, claim_id> next;
+        {
+            std::scoped_lock guard{mutex_};
+            if (owed_.empty()) return true;
+            next = std::move(owed_.back());
+            owed_.pop_back();
+        }
+        try {
+            let_go(next.first, next.second, 0, short_patience);
+        } catch (const std::exception&) {
+            std::scoped_lock guard{mutex_};
+            owed_.push_back(std::move(next));
+            return false;
+        }
+    }
 }
 
 void host_store::list(spi::reply<spi::listing> done) {
@@ -380,7 +437,7 @@ void host_store::list(spi::reply<spi::listing> done) {
             const named_state state{in, name};
             for (block_number c = state.first_holder(); c != 0; c = state.after(c)) {
                 const base::kept_claim held = state.at(c);
-                if (now < held.ends && (held.detached || ledger_->seats().alive(seat_of(held.session))))
+                if (now < held.ends && (held.detached || alive(held.session)))
                     all.holds.push_back({name, state.describe(c, now), state.capacity(), held.weight, state.waiting()});
             }
         });
@@ -458,34 +515,43 @@ void host_store::look(const found_claims& at_these, bool closely) {
 void host_store::look_later() {
     {
         std::scoped_lock guard{mutex_};
-        if (looking_ || closed_) return;
-        looking_ = true;
+        if (std::exchange(looking_, true) || closed_) return;
     }
-    around_.clock.at(around_.clock.now() + look_every, [this] {
-        if (closed_) return;
-        {
-            std::scoped_lock guard{mutex_};
-            looking_ = false;
-        }
-        const found_claims waiting = ours([](const own_claim& c) { return c.waits; });
-        if (waiting.empty()) return;
-        look(waiting, true);
-        look_later();
-    });
+    try {
+        around_.clock.at(around_.clock.now() + look_every, [this] {
+            if (closed_) return;
+            {
+                std::scoped_lock guard{mutex_};
+                looking_ = false;
+            }
+            const bool paid = pay();
+            const found_claims waiting = ours([](const own_claim& c) { return c.waits; });
+            if (!waiting.empty()) look(waiting, true);
+            if (!waiting.empty() || !paid) look_later();
+        });
+    } catch (const std::exception&) {  // no timer to be had: the next that waits tries again
+        std::scoped_lock guard{mutex_};
+        looking_ = false;
+    }
 }
 
 void host_store::close() noexcept {
-    if (closed_.exchange(true) || !bells_) return;
+    {
+        std::scoped_lock guard{mutex_};
+        if (closed_.exchange(true) || !bells_) return;
+    }
     around_.clock.unwatch(bells_->descriptor());
-    std::set<std::string> names;
-    for (const auto& one : ours([](const own_claim&) { return true; })) names.insert(one.second.name);
     try {
+        std::set<std::string> names;
+        for (const auto& one : ours([](const own_claim&) { return true; })) names.insert(one.second.name);
         for (const std::string& name : names)
             with(name, 0, short_patience, [&](named_state& state, base::instant at, base::effects& out) {
                 state.drop_session(session_, at, out);
                 return 0;
             });
-    } catch (const std::exception&) {  // whoever comes next sweeps up
+        if (!pay()) ledger_->give_up(session_);
+    } catch (const std::exception&) {
+        ledger_->give_up(session_);  // whoever meets its claims buries them
     }
     bells_->take_down(session_);
 }

@@ -8,7 +8,9 @@
 #include <array>
 #include <climits>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <thread>
@@ -50,20 +52,48 @@ std::uint64_t fnv1a(std::string_view text) {
     return hash;
 }
 
+// Empty: it cannot be told.
 std::array<char, 40> boot_id() {
     std::array<char, 40> id{};
     std::ifstream{"/proc/sys/kernel/random/boot_id"}.read(id.data(), 36);
-    return id;
+    return id[35] != 0 ? id : std::array<char, 40>{};
 }
 
-// 10 bits of seat, 20 bits of its term, and whether somebody waits: a futex word has 32.
+// A futex word has 32 bits: taken, 10 of seat, 20 of its term, and whether somebody waits.
+constexpr std::uint32_t taken = 1u << 31;
 constexpr std::uint32_t term_mask = (1u << 20) - 1;
 std::uint32_t code_of(const seat& who) {
-    return who.number << 21 | (who.term & term_mask) << 1;
+    return taken | who.number << 21 | (who.term & term_mask) << 1;
 }
+std::uint32_t number_in(std::uint32_t code) {
+    return code >> 21 & (seats::count - 1);
+}
+static_assert(seats::count == 1024);
 
 long futex(std::atomic<std::uint32_t>& word, int op, std::uint32_t value, const timespec* timeout) {
     return ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), op, value, timeout, nullptr, 0);
+}
+
+// The descriptors of every ledger that this process opened, or inherited by fork.
+std::array<std::atomic<int>, 256> known_descriptors;
+std::atomic<std::size_t> known_descriptor_count{0};
+
+void remember_descriptor(int fd) noexcept {
+    known_descriptors[known_descriptor_count.fetch_add(1) % known_descriptors.size()] = fd + 1;
+}
+
+// Record locks belong to the process: a second opener in it would take our seat, and closing its descriptor would free it.
+bool opened_by_a_stranger(const struct stat& file) {
+    std::error_code failed;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failed)) {
+        const int fd = std::atoi(entry.path().filename().c_str());
+        struct stat is {};
+        if (::fstat(fd, &is) != 0 || is.st_dev != file.st_dev || is.st_ino != file.st_ino) continue;
+        if (std::none_of(known_descriptors.begin(), known_descriptors.end(),
+                         [&](const auto& known) { return known == fd + 1; }))
+            return true;
+    }
+    return false;
 }
 
 // The order in which a process that may be killed does things.
@@ -92,6 +122,8 @@ struct ledger::header {
     std::uint32_t free_blocks;
     std::uint64_t last_counter;
     std::atomic<std::uint64_t> turns;  // how often the lock was taken: whether its owner moves
+    std::atomic<std::uint32_t> gone_next;
+    std::atomic<std::uint64_t> gone[64];  // sessions of clients that could not clean up when they left
     struct {
         std::uint32_t count;
         struct {
@@ -123,9 +155,16 @@ std::shared_ptr<ledger> ledger::open(const place& where) {
     struct stat is {};
     const bool known = ::fstatat(directory, "locks", &is, 0) == 0;
     ::close(directory);
-    if (known)
+    if (known) {
         if (const auto it = mine->opened.find({is.st_dev, is.st_ino}); it != mine->opened.end()) return it->second;
+        if (opened_by_a_stranger(is))
+            throw error(errc::unreachable, "host store in " + where.directory +
+                                               ": this process has 'locks' open already, by other means than this copy "
+                                               "of the library; the kernel would not tell the two apart. Link the "
+                                               "library once, as a shared one");
+    }
     auto made = std::make_shared<ledger>(where);
+    remember_descriptor(made->file_);
     ::fstat(made->file_, &is);
     return mine->opened.emplace(std::pair{is.st_dev, is.st_ino}, std::move(made)).first->second;
 }
@@ -143,6 +182,10 @@ ledger::ledger(const place& where) : where_(where) {
         throw;
     }
     // What cleans up /var/tmp leaves alone what is locked, or young. Nobody else cares about this lock.
+    struct stat is {};
+    ::fstat(file_, &is);
+    device_ = is.st_dev;
+    inode_ = is.st_ino;
     directory_ = directory;
     ::flock(directory_, LOCK_SH | LOCK_NB);
     ::futimens(file_, nullptr);
@@ -155,15 +198,33 @@ ledger::~ledger() {
 }
 
 void ledger::check_in_place() const {
-    struct stat is {};
     const auto fail = [&](const char* what) {
         throw error(errc::unreachable, "host store in " + where_.directory + ": " + what);
     };
-    if (::fstat(file_, &is) != 0) fail("this process closed a descriptor of the store's; others take it for dead");
-    if (is.st_nlink == 0)
+    if (!is_ours(file_))
+        fail("this process closed a descriptor of the store's, so others take it for dead; make a client after that");
+    struct stat is {};
+    if (::stat((where_.directory + "/locks").c_str(), &is) != 0 || is.st_dev != device_ || is.st_ino != inode_)
         fail(
-            "'locks' was deleted while in use, and others may have made it anew; "
+            "'locks' was deleted or replaced while in use, and others may use the new one; "
             "release what is held and make a new client");
+}
+
+bool ledger::is_ours(int descriptor) const noexcept {
+    struct stat is {};
+    return ::fstat(descriptor, &is) == 0 && is.st_dev == device_ && is.st_ino == inode_;
+}
+
+// By its seat, and unless it is a client that left without being able to say so.
+bool ledger::alive(const seat& who, std::uint64_t session) const noexcept {
+    for (const auto& gone : head().gone)
+        if (gone.load(std::memory_order_relaxed) == session && session != 0) return false;
+    return seats_->alive(who) || !is_ours(file_);  // in doubt, alive
+}
+
+void ledger::give_up(std::uint64_t session) noexcept {
+    auto& h = head();
+    h.gone[h.gone_next.fetch_add(1) % std::size(h.gone)].store(session);
 }
 
 // Opens the file, or makes it; two that do so at once take turns. Nothing is overwritten that is not ours: the magic is
@@ -172,19 +233,29 @@ void ledger::map(int directory_fd) {
     const auto fail = [&](errc code, const std::string& what) {
         throw error(code, "host store in " + where_.directory + ": " + what);
     };
+    const std::array<char, 40> boot = boot_id();
+    if (boot == std::array<char, 40>{})
+        fail(errc::unreachable,
+             "cannot read /proc/sys/kernel/random/boot_id, which tells whether the machine was restarted; "
+             "is /proc mounted, and are descriptors left (ulimit -n)?");
     const mode_t mode = where_.file_mode(directory_fd);
     // Not O_CREAT at once: in a sticky directory the kernel may refuse that for a file that belongs to another user.
-    file_ = ::openat(directory_fd, "locks", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (file_ < 0 && errno == ENOENT)
-        file_ = ::openat(directory_fd, "locks", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
-    if (file_ < 0) fail(errc::unreachable, std::string("cannot open 'locks': ") + std::strerror(errno));
-    ::fchmod(file_, mode);
+    constexpr int how = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+    file_ = ::openat(directory_fd, "locks", how);
+    if (file_ < 0 && errno == ENOENT) {
+        file_ = ::openat(directory_fd, "locks", how | O_CREAT | O_EXCL, mode);
+        if (file_ >= 0) ::fchmod(file_, mode);  // the umask is not ours to obey
+        if (file_ < 0 && errno == EEXIST) file_ = ::openat(directory_fd, "locks", how);
+    }
+    if (file_ < 0)
+        fail(errc::unreachable, std::string("cannot open 'locks': ") + std::strerror(errno) +
+                                    "; may this user read and write it, and are descriptors left (ulimit -n)?");
     const auto give_up = std::chrono::steady_clock::now() + patience;
     while (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
         if (std::chrono::steady_clock::now() > give_up)
             fail(errc::unreachable,
                  "another process keeps 'locks' locked while opening it (stopped?); see: fuser locks");
-        std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
     struct stat is {};
     ::fstat(file_, &is);
@@ -209,7 +280,8 @@ void ledger::map(int directory_fd) {
                                                              : "; move it away once no older build uses it"));
     if (!ours) {
         if (const int failed = ::posix_fallocate(file_, 0, first_size); failed != 0)
-            fail(errc::exhausted, std::string("cannot make 'locks': ") + std::strerror(failed));
+            fail(errc::exhausted,
+                 std::string("cannot make 'locks': ") + std::strerror(failed) + "; free some space on its file system");
         is.st_size = first_size;
     }
     void* at = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
@@ -225,7 +297,9 @@ void ledger::map(int directory_fd) {
         std::memcpy(h.magic, magic, sizeof magic);
     } else if (static_cast<std::uint64_t>(is.st_size) < blocks_at + std::uint64_t{h.total_blocks} * block_size) {
         fail(errc::unreachable, "'locks' was cut short; nothing can be read from it safely; move it away");
-    } else if (h.boot != boot_id()) {  // the machine was restarted: nobody holds anything any more
+    } else if (h.boot != boot) {  // the machine was restarted: nobody holds anything any more
+        if (seats::anybody(file_))
+            fail(errc::unreachable, "'locks' is of another start of the machine, yet processes use it; move it away");
         begin_anew();
     }
     ::flock(file_, LOCK_UN);
@@ -294,13 +368,13 @@ void ledger::take_slowly(std::uint32_t me, std::chrono::milliseconds at_most) {
         }
         if ((seen & 1) == 0 && !lock.compare_exchange_strong(seen, seen | 1)) continue;
         if (futex(lock, FUTEX_WAIT, seen | 1, &nap) == 0 || errno != ETIMEDOUT) continue;
-        seat owner{seen >> 21, 0};
+        seat owner{number_in(seen), 0};
         const std::uint32_t term = head().seat_records[owner.number].term.load();
         if ((term & term_mask) == (seen >> 1 & term_mask)) owner.term = term;
         if (!seats_->alive(owner)) {
             seen |= 1;
             if (lock.compare_exchange_strong(seen, me | 1)) return;
-        } else if (not_moving_for() > patience ||
+        } else if (seats_->looks_stuck(owner, not_moving_for(), patience) ||
                    (at_most < patience && std::chrono::steady_clock::now() - begun > at_most)) {
             throw error(errc::unreachable, "host store in " + where_.directory + ": " + seats_->describe(owner) +
                                                " has been inside the store for " +
@@ -403,7 +477,8 @@ bool ledger::access::has(block_number n) const noexcept {
 
 void ledger::grow() {
     header& h = head();
-    const std::uint32_t more = std::max(h.total_blocks, first_blocks);
+    check_in_place();
+    const std::uint32_t more = std::clamp(h.total_blocks, first_blocks, 32 * first_blocks);  // others wait meanwhile
     if (std::uint64_t{h.total_blocks} + more > most_blocks)
         throw error(errc::exhausted,
                     "host store in " + where_.directory + ": it holds 1 GiB of locks, which is the limit");
@@ -509,7 +584,10 @@ void ledger::access::each(const std::function<void(block_number)>& visit) {
     std::vector<block_number> names;
     for (std::uint32_t bucket = 0; bucket < bucket_count; ++bucket)
         for (block_number n = of_.buckets()[bucket]; n != 0; n = name(n).next) names.push_back(n);
-    for (const block_number n : names) visit(n);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (i % 64 == 0) of_.head().turns.fetch_add(1, std::memory_order_relaxed);  // it takes long, but it moves
+        visit(names[i]);
+    }
 }
 
 std::string ledger::access::problem() {

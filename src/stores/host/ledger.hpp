@@ -162,6 +162,10 @@ public:
     // Throws errc::unreachable if the file is no longer where others would find it.
     void check_in_place() const;
 
+    // Whether a client is there. One that leaves and cannot take its claims along gives up: then it is not.
+    bool alive(const seat& who, std::uint64_t session) const noexcept;
+    void give_up(std::uint64_t session) noexcept;
+
     host::seats& seats() noexcept { return *seats_; }
     const std::string& directory() const noexcept { return where_.directory; }
     std::uint64_t blocks_in_use() const noexcept;
@@ -170,6 +174,7 @@ private:
     struct header;
 
     void map(int directory_fd);
+    bool is_ours(int descriptor) const noexcept;
     void begin_anew() noexcept;
     void take(std::chrono::milliseconds at_most);
     void take_slowly(std::uint32_t me, std::chrono::milliseconds at_most);
@@ -187,6 +192,8 @@ private:
     place where_;
     int directory_ = -1;
     int file_ = -1;
+    dev_t device_ = 0;  // of the file, should its descriptor become another's
+    ino_t inode_ = 0;
     unsigned char* base_ = nullptr;
     std::unique_ptr<host::seats> seats_;
     std::mutex threads_;  // of this process, before they compete with others

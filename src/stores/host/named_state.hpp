@@ -62,6 +62,7 @@ private:
             n = later;
         }
     }
+    void checkpoint() noexcept { in_.commit(); }
     void remember(const base::ended_claim& old) noexcept { in_.remember(old); }
     base::ended_claim* remembered(const claim_id& id, spi::time_point now) noexcept;
 

@@ -3,6 +3,7 @@
 #include <mortise/error.hpp>
 
 #include <cstring>
+#include <fstream>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +52,12 @@ seats::seats(int file, seat_record* records, const std::string& directory)
                     " seats for processes are taken; use another directory (host:/path) for some of them");
 }
 
+bool seats::anybody(int file) noexcept {
+    struct flock all = one_byte(0);
+    all.l_len = count;
+    return ::fcntl(file, F_GETLK, &all) == 0 && all.l_type != F_UNLCK;
+}
+
 bool seats::alive(const seat& who) const noexcept {
     if (who == mine_) return true;
     if (who.number >= count || records_[who.number].term.load() != who.term || who.number == mine_.number) return false;
@@ -61,6 +68,18 @@ bool seats::alive(const seat& who) const noexcept {
 pid_t seats::pid_here(const seat& who) const noexcept {
     if (who.number >= count || records_[who.number].term.load() != who.term) return 0;
     return records_[who.number].pid_space.load() == my_space_ ? records_[who.number].pid.load() : 0;
+}
+
+bool seats::looks_stuck(const seat& who, std::chrono::nanoseconds not_moving_for,
+                        std::chrono::nanoseconds patience) const {
+    if (not_moving_for <= patience) return false;
+    if (not_moving_for > 10 * patience) return true;
+    std::ifstream in{"/proc/" + std::to_string(pid_here(who)) + "/stat"};
+    std::string stat;
+    std::getline(in, stat);
+    const std::size_t name_end = stat.rfind(')');
+    const char state = name_end != stat.npos && name_end + 2 < stat.size() ? stat[name_end + 2] : '?';
+    return state != 'R' && state != 'S' && state != 'D';
 }
 
 std::string seats::describe(const seat& who) const {

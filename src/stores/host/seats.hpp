@@ -4,6 +4,7 @@
 #include <mortise/config.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -37,11 +38,18 @@ public:
     seats(const seats&) = delete;
     seats& operator=(const seats&) = delete;
 
+    // Whether any process but this one has a seat in the file.
+    static bool anybody(int file) noexcept;
+
     seat mine() const noexcept { return mine_; }
     bool alive(const seat& who) const noexcept;
 
     // "pid 4711", or "a process of another pid namespace".
     std::string describe(const seat& who) const;
+
+    // Whether a living process that has not moved for so long will not do so by itself: it is stopped, or cannot be looked at.
+    // One that only waits for a processor is given ten times the patience.
+    bool looks_stuck(const seat& who, std::chrono::nanoseconds not_moving_for, std::chrono::nanoseconds patience) const;
 
     // Its number here, or 0 when it is in another pid namespace.
     pid_t pid_here(const seat& who) const noexcept;

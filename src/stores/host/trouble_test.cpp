@@ -96,7 +96,7 @@ TEST_F(host_in_trouble, deleted_files_are_noticed_and_a_new_client_finds_the_new
             return !again && again.reason() == errc::unreachable;
         },
         30s));
-    EXPECT_THAT(said, HasSubstr("was deleted while in use"));
+    EXPECT_THAT(said, HasSubstr("was deleted or replaced while in use"));
     EXPECT_EQ(mine.release(), release_result::released);
 
     client fresh{url_};
