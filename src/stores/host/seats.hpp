@@ -44,6 +44,9 @@ public:
     seat mine() const noexcept { return mine_; }
     bool alive(const seat& who) const noexcept;
 
+    // As if this seat had been taken so often.
+    void set_term_for_test(std::uint32_t term) noexcept { records_[mine_.number].term.store(term); }
+
     // "pid 4711", or "a process of another pid namespace".
     std::string describe(const seat& who) const;
 

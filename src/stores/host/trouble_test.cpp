@@ -9,9 +9,11 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <thread>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,6 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 using mortise::testing::child;
 using mortise::testing::eventually;
+using mortise::testing::milestone;
 using mortise::testing::scratch_directory;
 using ::testing::HasSubstr;
 
@@ -80,6 +83,130 @@ TEST_F(host_in_trouble, waiting_goes_on_after_a_stuck_store) {
     EXPECT_EQ(other.wait(), 0);
     mine.release();
     EXPECT_TRUE(eventually([&] { return got.load(); }, 30s));
+}
+
+// No lease would ever free it: the release is made up for, by the client or by whoever meets what it left.
+TEST_F(host_in_trouble, a_release_that_does_not_get_through_is_made_up_for) {
+    client others{url_};
+    client stays{url_};
+    auto goes = std::make_unique<client>(url_);
+    hold one = stays.acquire("one");
+    hold two = goes->acquire("two");
+    child other = stopped_inside();
+    ASSERT_TRUE(other.stopped());
+    EXPECT_EQ(one.release(), release_result::unknown);
+    goes.reset();
+
+    other.tell(SIGCONT);
+    EXPECT_EQ(other.wait(), 0);
+    EXPECT_TRUE(others.try_acquire("one", {.wait = 20s}));
+    EXPECT_TRUE(others.try_acquire("two", {.wait = 20s}));
+}
+
+// Asking again is the io thread's business, which is not patient; the wait goes on all the same.
+TEST_F(host_in_trouble, a_wait_survives_a_store_that_is_stuck_for_a_moment) {
+    client holder{url_};
+    client waiter{url_};
+    hold mine = holder.acquire("n");
+    std::atomic<int> got{0};
+    std::jthread waits{[&] {
+        const attempt theirs = waiter.try_acquire("n", {.wait = 30s, .lease = 300ms});  // asked again every 100 ms
+        got = theirs ? 1 : 2;
+    }};
+    std::this_thread::sleep_for(50ms);
+    child other = stopped_inside();
+    ASSERT_TRUE(other.stopped());
+    std::this_thread::sleep_for(400ms);
+    other.tell(SIGCONT);
+    EXPECT_EQ(other.wait(), 0);
+    mine.release();
+    EXPECT_TRUE(eventually([&] { return got.load() != 0; }, 30s));
+    EXPECT_EQ(got, 1);
+}
+
+TEST_F(host_in_trouble, a_client_that_leaves_in_the_midst_of_a_claim_leaves_nothing_behind) {
+    const auto kept = ledger::open({scratch_.path(), true});
+    for (int n = 0; n < 300; ++n) {
+        auto goes = std::make_unique<client>(url_, client_options{.close_wait = 0ms});
+        std::atomic<bool> begun{false};
+        std::thread asks{[&locks = *goes, &begun] {
+            begun = true;
+            std::error_code ec;
+            for (int i = 0; i < 5 && !ec; ++i) locks.acquire("n", {}, ec).release();
+        }};
+        while (!begun) std::this_thread::yield();
+        goes->start({.name = "m"}, [](attempt) {});
+        asks.join();
+        goes.reset();
+    }
+    EXPECT_TRUE(eventually([&] { return kept->blocks_in_use() == 0; }, 20s));
+}
+
+// Terms persist, and a word of the lock has room for a part of them only.
+TEST_F(host_in_trouble, a_seat_taken_a_million_times_still_keeps_others_out) {
+    child first{[&] {
+        ledger::open({scratch_.path(), true})->seats().set_term_for_test(0xfffff);
+        return 0;
+    }};
+    ASSERT_EQ(first.wait(), 0);
+    child heir{[&] {
+        const auto own = ledger::open({scratch_.path(), true});
+        if (own->seats().mine() != seat{0, 0x100000}) return 1;
+        ledger::access in{*own};
+        ::raise(SIGSTOP);
+        return 0;
+    }};
+    ASSERT_TRUE(heir.stopped());
+    const auto kept = ledger::open({scratch_.path(), true});
+    EXPECT_THROW(ledger::access(*kept, 50ms), error) << "it is inside";
+    heir.tell(SIGCONT);
+    EXPECT_EQ(heir.wait(), 0);
+}
+
+TEST_F(host_in_trouble, descriptors_that_became_somebody_elses_are_noticed) {
+    child other{[&] {
+        client locks{url_};
+        hold mine = locks.acquire("n");
+        for (int fd = 3; fd < 256; ++fd) ::close(fd);
+        for (int n = 0; n < 20; ++n)
+            if (::open("/dev/null", O_RDWR) < 0) return 1;
+        std::string said;
+        const bool noticed = eventually(
+            [&] {
+                const attempt again = locks.try_acquire("other");
+                if (!again) said = again.refusal().describe();
+                return !again;
+            },
+            30s);
+        ::_exit(noticed && said.find("closed a descriptor") != said.npos ? 0 : 2);
+    }};
+    EXPECT_EQ(other.wait(), 0);
+}
+
+TEST_F(host_in_trouble, a_bell_that_leads_elsewhere_is_not_rung) {
+    client holder{url_};
+    hold mine = holder.acquire("n");
+    milestone waiting;
+    child waiter{[&] {
+        client locks{url_};
+        locks.start({.name = "n"}, [](attempt) {});
+        std::this_thread::sleep_for(100ms);
+        waiting.reach();
+        ::pause();
+        return 0;
+    }};
+    waiting.await();
+    const std::string victim = scratch_ / "victim";
+    std::ofstream{victim} << "untouched";
+    for (const auto& file : std::filesystem::directory_iterator(scratch_.path())) {
+        if (file.path().filename().string().find("bell-1-") != 0) continue;
+        std::filesystem::remove(file.path());
+        std::filesystem::create_symlink(victim, file.path());
+    }
+    mine.release();
+    std::string text;
+    std::ifstream{victim} >> text;
+    EXPECT_EQ(text, "untouched");
 }
 
 TEST_F(host_in_trouble, deleted_files_are_noticed_and_a_new_client_finds_the_new_ones) {
