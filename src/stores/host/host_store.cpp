@@ -255,7 +255,7 @@ void host_store::tell_granted(const std::string& name, const base::effects::noti
         if (alive(what.session)) {
             bells_->ring(what.session, bells::call::granted);
         } else {
-            with(name, 0, ledger::patience, [&](named_state& state, base::instant at, base::effects& out) {
+            with(name, 0, short_patience, [&](named_state& state, base::instant at, base::effects& out) {
                 bury(state, at, out);
                 return 0;
             });
