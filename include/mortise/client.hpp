@@ -7,6 +7,7 @@
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
 #include <mortise/hold.hpp>
+#include <mortise/holder.hpp>
 #include <mortise/observer.hpp>
 #include <mortise/promises.hpp>
 #include <mortise/unique_function.hpp>
@@ -17,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace mortise::inline v0 {
 
@@ -97,6 +99,10 @@ public:
     // Releases a claim by its id, from anywhere: how a script ends a detached claim. An id that is not a claim of
     // this name releases nothing.
     release_result release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept;
+
+    // Who holds what on this store, by name; everybody's, not just this client's. Waits at most `patience` for the answer.
+    [[nodiscard]] std::vector<held_lock> list();
+    [[nodiscard]] std::vector<held_lock> list(std::error_code& ec);
 
     const mortise::promises& promises() const noexcept;
 

@@ -21,4 +21,13 @@ struct holder {
     MORTISE_API std::string describe() const;
 };
 
+// A lock that is held, as client::list() shows it. One with several holders (readers, permits) is shown once for each.
+struct held_lock {
+    std::string name{};
+    mortise::holder holder{};
+    std::uint32_t capacity = 1;  // of the name
+    std::uint32_t weight = 1;    // of this hold
+    std::size_t waiting = 0;     // how many wait for the name
+};
+
 }  // namespace mortise::inline v0

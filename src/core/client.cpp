@@ -106,6 +106,17 @@ release_result client::release(std::string_view name, const claim_id& id, std::e
     return engine_->release(name, id, ec);
 }
 
+std::vector<held_lock> client::list(std::error_code& ec) {
+    return engine_->list(ec);
+}
+
+std::vector<held_lock> client::list() {
+    std::error_code ec;
+    std::vector<held_lock> all = list(ec);
+    if (ec) throw error(ec, "store " + store() + ": " + ec.message());
+    return all;
+}
+
 const promises& client::promises() const noexcept {
     return engine_->store().promises();
 }

@@ -69,6 +69,9 @@ public:
     // "lock 'ticket' (memory:): ..." in front of what there is to say; the reason's own text if that is nothing.
     refusal refuse(std::error_code why, std::string_view name, const std::string& what = {}) const;
 
+    // Who holds what; blocks for at most `patience`.
+    std::vector<held_lock> list(std::error_code& ec);
+
     // Runs `what` where user callbacks run.
     bool notify(spi::task what) noexcept;  // false: there is no thread to be had
     void emit(event_kind kind, const std::string& name, token t = {}, std::error_code reason = {},

@@ -4,7 +4,6 @@
 #include <mortise/error.hpp>
 
 #include <functional>
-#include <future>
 #include <mutex>
 #include <utility>
 
@@ -119,19 +118,8 @@ release_result election::body::resign(std::error_code& ec) noexcept {
 }
 
 std::optional<holder> election::body::leader(std::error_code& ec) const {
-    ec = engine->forked() ? errc::forked : engine->shut() ? errc::closed : errc{};
-    if (ec) return std::nullopt;
-    const auto said = std::make_shared<std::promise<spi::listing>>();
-    auto answer = said->get_future();
-    engine->store().list([said](spi::listing all) { said->set_value(std::move(all)); });
-    if (answer.wait_for(engine->options().patience) != std::future_status::ready) {
-        ec = errc::unreachable;
-        return std::nullopt;
-    }
-    const spi::listing all = answer.get();
-    ec = all.failed;
-    for (const spi::listed& one : all.holds)
-        if (one.name == wanted.name) return one.holder;
+    for (held_lock& one : engine->list(ec))
+        if (one.name == wanted.name) return std::move(one.holder);
     return std::nullopt;
 }
 

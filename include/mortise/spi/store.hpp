@@ -106,13 +106,7 @@ enum class release_answer {
     unknown,
 };
 
-struct listed {
-    std::string name;
-    mortise::holder holder;
-    std::uint32_t capacity = 1;
-    std::uint32_t weight = 1;
-    std::size_t waiting = 0;
-};
+using listed = held_lock;
 
 struct listing {
     std::error_code failed{};  // the store gave no answer

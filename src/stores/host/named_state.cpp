@@ -1,7 +1,5 @@
 #include "stores/host/named_state.hpp"
 
-#include <cstring>
-
 namespace mortise::inline v0::stores::host {
 namespace {
 
@@ -108,8 +106,8 @@ block_number named_state::write(const base::kept_claim& c) {
     const std::string_view host = c.from ? std::string_view(c.from->host) : std::string_view();
     b.label_size = static_cast<std::uint16_t>(c.label.size());
     b.host_size = static_cast<std::uint16_t>(std::min(host.size(), sizeof b.text - c.label.size()));
-    std::memcpy(b.text, c.label.data(), b.label_size);
-    std::memcpy(b.text + b.label_size, host.data(), b.host_size);
+    c.label.copy(b.text, b.label_size);
+    host.copy(b.text + b.label_size, b.host_size);
     return n;
 }
 

@@ -1,0 +1,70 @@
+// Who holds what, as every client of the store sees it.
+#include "conformance/suite.hpp"
+#include "support/waiting.hpp"
+
+#include <mortise/counting_semaphore.hpp>
+
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace mortise::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class lists : public store_suite {};
+EVERY_STORE(lists);
+
+TEST_P(lists, show_every_hold_of_everybody_by_name) {
+    client locks = make_client({.label = "nightly"});
+    client others = make_client();
+    EXPECT_TRUE(others.list().empty());
+    hold b = locks.acquire("b");
+    hold a = locks.acquire("a", {.label = "first"});
+    const auto all = others.list();
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[0].name, "a");
+    EXPECT_EQ(all[0].holder.label, "first");
+    EXPECT_EQ(all[0].holder.pid, ::getpid());
+    EXPECT_EQ(all[0].holder.token.counter(), a.token().counter());
+    EXPECT_EQ(all[1].name, "b");
+    EXPECT_EQ(all[1].holder.label, "nightly");
+    EXPECT_EQ(all[1].capacity, 1u);
+    EXPECT_EQ(all[1].weight, 1u);
+    EXPECT_EQ(all[1].waiting, 0u);
+    a.release();
+    b.release();
+    EXPECT_TRUE(others.list().empty());
+}
+
+TEST_P(lists, count_who_waits_and_show_every_holder_of_a_name) {
+    client locks = make_client();
+    client others = make_client();
+    if (others.promises().most_capacity < 3) GTEST_SKIP() << "exclusive locks only";
+    counting_semaphore pool{locks, "pool", 3};
+    hold two = pool.acquire(2);
+    hold one = pool.acquire();
+    std::jthread waits{[&] { static_cast<void>(counting_semaphore{others, "pool", 3}.acquire()); }};
+    EXPECT_TRUE(eventually([&] { return others.list().front().waiting == 1; }, plenty));
+    const auto all = others.list();
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[0].weight + all[1].weight, 3u);
+    EXPECT_EQ(all[0].capacity, 3u);
+    one.release();
+    waits.join();
+}
+
+TEST_P(lists, are_there_after_a_client_moved) {
+    client locks = make_client();
+    client gone = make_client();
+    client heir = std::move(gone);
+    static_cast<void>(heir.list());
+    std::error_code ec;
+    EXPECT_TRUE(locks.list(ec).empty());
+    EXPECT_FALSE(ec);
+}
+
+}  // namespace
+}  // namespace mortise::testing
