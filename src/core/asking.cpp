@@ -48,7 +48,9 @@ void engine::ask(const std::shared_ptr<cohort>& c, spi::time_point sent) {
                   .instead_of = c->instead_of ? c->instead_of->id : claim_id{},
                   .berth = c->line.empty() ? 0 : c->line.front()->waiting->berth};
     }
+    c->calling.store(true, std::memory_order_relaxed);
     store_->claim(wanted, [c, sent](spi::claim_answer said) { c->home->answered(c, sent, std::move(said)); });
+    c->calling.store(false, std::memory_order_release);
 
     if (!c->in_flight.load(std::memory_order_acquire)) return;
     std::scoped_lock guard{s.mutex};

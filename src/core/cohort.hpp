@@ -97,6 +97,7 @@ public:
     state is = state::asking;
     bool watched = false;                // by the watchdog, as far as the engine knows
     std::atomic<bool> in_flight{false};  // a request has not been answered
+    std::atomic<bool> calling{false};    // the store's verb has not returned
 };
 
 // One call: first it waits, then it holds. A `hold` is a handle to it.

@@ -279,8 +279,9 @@ void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name
         std::optional<std::size_t> ahead = 0;  // not counted in a crowd that leaves all at once
         for (auto at = c->line.begin(); ahead && at != who->waiting->place; ++at)
             ahead = *ahead < 1000 ? std::optional{*ahead + 1} : std::nullopt;
-        // Silence is told apart from a store, or a thread of ours, that is just slower than a short wait.
-        const bool unheard = why == errc::timed_out && c->asked && !c->asked->standing &&
+        // A silent store is told apart from one that is slower than a short wait, and from a thread of ours that has
+        // not got round to asking it.
+        const bool unheard = why == errc::timed_out && c->asked && !c->asked->standing && !c->calling &&
                              clock_->now() - std::max(c->asked->failing_since, who->since) >= silence;
         todo.refused.emplace_back(who, in_the_way(*c, unheard ? errc::unreachable : why, ahead));
         who->is = claimant::phase::over;
