@@ -68,6 +68,7 @@ private:
 // Runs `work` in a child and answers how it ended: 0 as expected, n at its n-th expectation, -1 hung or killed.
 template <class Work>
 int in_child(Work&& work) {
+    await_a_quiet_moment();
     const pid_t child = ::fork();
     if (child == 0) {
         ::alarm(30);  // a child that hangs is killed

@@ -6,12 +6,14 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -41,6 +43,26 @@ private:
     std::string path_;
 };
 
+// A thread that runs at the moment of a fork may be inside the sanitizer's allocator, whose lock then stays taken in the
+// child. So, with a sanitizer, fork when all other threads sleep; or after a second, if they never do.
+inline void await_a_quiet_moment() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    const auto others_sleep = [] {
+        for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+            if (thread.path().filename() == std::to_string(::gettid())) continue;
+            std::string text;
+            std::getline(std::ifstream{thread.path() / "stat"}, text);
+            if (const auto name_ends = text.rfind(')'); name_ends != text.npos && text[name_ends + 2] != 'S')
+                return false;
+        }
+        return true;
+    };
+    int in_a_row = 0;
+    static_cast<void>(
+        eventually([&] { return (in_a_row = others_sleep() ? in_a_row + 1 : 0) == 3; }, std::chrono::seconds{1}));
+#endif
+}
+
 // ThreadSanitizer takes the threads that a parent had for running in its child too, and a new one on the stack of such a
 // thread for a duplicate. Larger stacks lie elsewhere. Called in the child, before it has threads.
 inline void take_other_stacks() {
@@ -59,7 +81,9 @@ inline void take_other_stacks() {
 // of its own if the test itself hangs.
 class child {
 public:
-    explicit child(const std::function<int()>& work) : pid_(::fork()) {
+    explicit child(const std::function<int()>& work) {
+        await_a_quiet_moment();
+        pid_ = ::fork();
         if (pid_ != 0) return;
         take_other_stacks();
         ::alarm(100);
@@ -103,8 +127,8 @@ public:
 
 private:
     struct nothing {};
-    explicit child(nothing) : pid_(0) {}
-    pid_t pid_;
+    explicit child(nothing) {}
+    pid_t pid_ = 0;
 };
 
 // One process tells another that it has come so far.
@@ -121,9 +145,10 @@ public:
     milestone& operator=(const milestone&) = delete;
 
     void reach(char note = 'x') { static_cast<void>(!::write(ends_[1], &note, 1)); }
-    char await() {
+    char await() {  // 0: nobody came so far in a minute
         char note = 0;
-        static_cast<void>(!::read(ends_[0], &note, 1));
+        pollfd readable{ends_[0], POLLIN, 0};
+        if (::poll(&readable, 1, 60'000) == 1) static_cast<void>(!::read(ends_[0], &note, 1));
         return note;
     }
 

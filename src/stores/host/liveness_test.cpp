@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -156,6 +157,24 @@ TEST_F(host_liveness, a_process_stopped_inside_the_store_is_named_and_all_goes_o
     culprit.tell(SIGCONT);
     EXPECT_EQ(culprit.wait(), 0);
     EXPECT_TRUE(locks.try_acquire("x"));
+}
+
+TEST_F(host_liveness, a_client_that_leaves_while_the_store_is_stuck_leaves_no_hold_behind) {
+    std::optional<client> leaving{std::in_place, url_};
+    const hold mine = leaving->acquire("x");
+    child culprit{[&] {
+        const auto kept = ledger::open({directory_, true});
+        ledger::access in{*kept};
+        ::raise(SIGSTOP);
+        return 0;
+    }};
+    ASSERT_TRUE(culprit.stopped());
+    leaving.reset();
+    culprit.tell(SIGCONT);
+    EXPECT_EQ(culprit.wait(), 0);
+    client locks{url_};
+    const attempt got = locks.try_acquire("x", {.wait = 20s});
+    EXPECT_TRUE(got) << got.refusal().describe();
 }
 
 // It did not ask to be stopped when its turn came. Nobody is let in before it, and it goes on where it was.
