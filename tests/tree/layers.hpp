@@ -38,7 +38,7 @@ inline const std::vector<layer>& layers() {
         {"docs", {public_headers, spi}},
         {"tests",
          {public_headers, spi, system_header, library, "src/base", "src/core", "src/locks", "src/stores",
-          "src/patterns", "checker"}},
+          "src/patterns", "checker", "tools"}},
         {"tests/consumer", {public_headers}},
         {"packaging", {public_headers}},
     };

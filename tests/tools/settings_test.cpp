@@ -1,0 +1,100 @@
+#include "tools/mortise/settings.hpp"
+
+#include "support/children.hpp"
+#include "tools/mortise/failure.hpp"
+
+#include <fstream>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace command {
+namespace {
+
+using mortise::testing::scratch_directory;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::vector<option> known{{0, "store", "URL"}, {0, "store-file", "FILE"}, {0, "json"}, {'v', "verbose"}};
+
+class settings_of_the_command : public ::testing::Test {
+protected:
+    settings read(const std::vector<std::string>& line = {}) {
+        return read_settings(command::read(known, {}, line), [this](const char* name) {
+            const auto found = variables_.find(name);
+            return found == variables_.end() ? nullptr : found->second.c_str();
+        });
+    }
+    std::string complaint(exit_code code, const std::vector<std::string>& line = {}) {
+        try {
+            read(line);
+        } catch (const failure& e) {
+            EXPECT_EQ(e.code(), code);
+            return e.what();
+        }
+        return "none";
+    }
+    std::string file(const std::string& name, const std::string& text) {
+        std::ofstream{scratch_ / name} << text;
+        return scratch_ / name;
+    }
+
+    scratch_directory scratch_;
+    std::map<std::string, std::string, std::less<>> variables_{{"XDG_CONFIG_HOME", scratch_.path()}};
+};
+
+TEST_F(settings_of_the_command, options_beat_the_environment_which_beats_files) {
+    EXPECT_EQ(read().store, "host:");
+    file("mortise.conf", "# ours\n\n store = memory:file \nlabel = night shift\n");
+    EXPECT_EQ(read().store, "memory:file");
+    EXPECT_EQ(read().label, "night shift");
+    variables_["MORTISE_STORE"] = "memory:environment";
+    EXPECT_EQ(read().store, "memory:environment");
+    EXPECT_EQ(read({"--store", "memory:option"}).store, "memory:option");
+    EXPECT_EQ(read({"--store-file", file("url", "memory:its-file\n")}).store, "memory:its-file");
+    variables_["MORTISE_STORE"] = "";
+    variables_["MORTISE_CONFIG"] = file("other.conf", "store=memory:other");
+    EXPECT_EQ(read().store, "memory:other");
+    EXPECT_EQ(read().label, std::nullopt) << "MORTISE_CONFIG names the only file";
+}
+
+TEST_F(settings_of_the_command, a_password_comes_from_a_file) {
+    file("mortise.conf", "store = redis://ann@db:6379/0\npassword_file = " + file("secret", "p@ss/1\n") + "\n");
+    EXPECT_EQ(read().store, "redis://ann:p%40ss%2F1@db:6379/0");
+    EXPECT_EQ(with_password("redis://db", "x"), "redis://:x@db");
+    EXPECT_EQ(with_password("redis://db/a@b", "x"), "redis://:x@db/a@b");
+}
+
+TEST_F(settings_of_the_command, a_password_on_the_command_line_is_refused) {
+    EXPECT_THAT(complaint(exit_code::usage, {"--store", "redis://ann:CANARY@db"}),
+                AllOf(HasSubstr("MORTISE_STORE"), HasSubstr("--store-file"), Not(HasSubstr("CANARY"))));
+    for (const char* url : {"redis://:x@db", "redis://a:b@c:1/0", "redis:a:b@c", "redis://db?password=x",
+                            "etcd://db?auth_token=x", "mysql://db?PWD=x"})
+        EXPECT_TRUE(holds_secret(url)) << url;
+    for (const char* url : {"host:", "host:/a:b@c", "redis://db:6379", "redis://ann@db:6379", "memory:x", "", ":", "a"})
+        EXPECT_FALSE(holds_secret(url)) << url;
+}
+
+TEST_F(settings_of_the_command, what_is_wrong_with_a_file_is_said_with_its_place) {
+    file("mortise.conf", "store = memory:\nCANARY\n");
+    EXPECT_THAT(complaint(exit_code::configuration),
+                AllOf(HasSubstr("mortise.conf', line 2"), HasSubstr("key = value"), Not(HasSubstr("CANARY"))));
+    file("mortise.conf", "stroe = CANARY\n");
+    EXPECT_THAT(complaint(exit_code::configuration), AllOf(HasSubstr("line 1"), Not(HasSubstr("CANARY"))));
+    file("mortise.conf", "store = a:\nstore = b:\n");
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("stands twice"));
+    file("mortise.conf", "password_file = x\n");
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("no store"));
+    file("mortise.conf", "store = redis://db\npassword_file = " + scratch_ / "none");
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("does not exist"));
+    variables_["MORTISE_CONFIG"] = scratch_ / "none";
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("MORTISE_CONFIG names"));
+    variables_["MORTISE_CONFIG"] = scratch_.path();
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("directory"));
+    EXPECT_THAT(complaint(exit_code::usage, {"--store", "a:", "--store-file", "b"}), HasSubstr("exclude"));
+}
+
+}  // namespace
+}  // namespace command

@@ -1,0 +1,71 @@
+#include "tools/mortise/text.hpp"
+
+#include "tools/mortise/failure.hpp"
+#include "tools/mortise/json.hpp"
+
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+namespace command {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(durations, seconds_and_milliseconds) {
+    EXPECT_EQ(read_duration("-w", "2"), 2s);
+    EXPECT_EQ(read_duration("-w", "0.5"), 500ms);
+    EXPECT_EQ(read_duration("-w", "2s"), 2s);
+    EXPECT_EQ(read_duration("-w", "200ms"), 200ms);
+    EXPECT_EQ(read_duration("-w", "0"), 0s);
+    EXPECT_EQ(read_duration("-w", ".25s"), 250ms);
+    EXPECT_EQ(read_duration("-w", "0.0000000001"), 1ns) << "a wait stays one";
+}
+
+TEST(durations, nothing_else) {
+    for (const char* wrong : {"", "s", "ms", "-1", "+1", "1e3", "nan", "inf", "0x10", "1 s", " 1", "2m", "1h", "1.2.3",
+                              ".", "99999999999999999999", "2ss"})
+        EXPECT_THROW(read_duration("-w", wrong), failure) << wrong;
+}
+
+TEST(numbers, only_in_range) {
+    EXPECT_EQ(read_number("-E", "255", 0, 255), 255);
+    for (const char* wrong : {"", "256", "-1", "1.5", "1x", " 1", "99999999999999999999"})
+        EXPECT_THROW(read_number("-E", wrong, 0, 255), failure) << wrong;
+}
+
+TEST(text, nothing_that_a_terminal_would_obey) {
+    EXPECT_EQ(plain("pl\xc3\xa4in \xe6\xa6\xab"), "pl\xc3\xa4in \xe6\xa6\xab");
+    EXPECT_EQ(plain("\x1b[2J\n"), "\\x1b[2J\\x0a");
+    EXPECT_EQ(plain("\xc2\x9b"), "\\xc2\\x9b") << "a C1 control";
+    EXPECT_EQ(plain("\xff\xc3"), "\\xff\\xc3") << "no UTF-8";
+    EXPECT_EQ(plain("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
+    EXPECT_EQ(in_quotes(std::string(200, 'a')).size(), 85U);
+}
+
+TEST(text, spans_for_people) {
+    EXPECT_EQ(readable(250ms), "250 ms");
+    EXPECT_EQ(readable(12s), "12 s");
+    EXPECT_EQ(readable(3min), "3 min");
+    EXPECT_EQ(readable(5h), "5 h");
+    EXPECT_EQ(readable(72h), "3 d");
+}
+
+TEST(text, the_nearest_word) {
+    const std::vector<std::string_view> known{"list", "release", "run"};
+    EXPECT_EQ(nearest("lst", known), "list");
+    EXPECT_EQ(nearest("relase", known), "release");
+    EXPECT_EQ(nearest("bench", known), "");
+}
+
+TEST(json, objects) {
+    json inner;
+    inner.add("a", "q\"\\").add("n", std::int64_t{-3});
+    EXPECT_EQ(json{}.add("o", inner).add("b", true).add("d", 0.5).text(),
+              R"({"o":{"a":"q\"\\","n":-3},"b":true,"d":0.5})");
+    EXPECT_EQ(json{}.add("raw", "\x01\xff").text(), R"({"raw":"\\x01\\xff"})");
+    EXPECT_EQ(json{}.text(), "{}");
+}
+
+}  // namespace
+}  // namespace command

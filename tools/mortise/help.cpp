@@ -1,0 +1,45 @@
+#include "help.hpp"
+
+#include <algorithm>
+
+namespace command {
+namespace {
+
+std::string padded(std::string text, std::size_t width) {
+    text.resize(std::max(text.size() + 1, width), ' ');
+    return text;
+}
+
+std::string shown(const option& which) {
+    std::string text = which.letter != 0 ? std::string{'-', which.letter} : std::string{};
+    if (!which.name.empty()) text += (text.empty() ? "--" : ", --") + std::string(which.name);
+    return which.value.empty() ? text : text + " " + std::string(which.value);
+}
+
+}  // namespace
+
+std::string help() {
+    std::string text =
+        "usage: mortise VERB [options]...     (mortise VERB --help says more)\n"
+        "Locks that hold across threads, processes and machines.\n\n";
+    for (const verb* each : verbs())
+        text += "  " + padded(std::string(each->name), 10) + std::string(each->summary) + "\n";
+    return text +
+           "\nEvery verb takes --store URL, --store-file FILE, --json, -v and --help. Without\n"
+           "--store the environment (MORTISE_STORE) names the store, else mortise.conf, else\n"
+           "it is host:, the processes of this user on this machine.\n"
+           "Exit: 0, 1 busy, 64 usage, 69 store unreachable, 74 output, 75 lock lost,\n"
+           "78 configuration, 126/127 command not run, 128+n signal n.\n";
+}
+
+std::string help_of(const verb& which) {
+    std::string text =
+        "usage: mortise " + std::string(which.name) + " " + std::string(which.usage) + "\n" + std::string(which.notes);
+    for (const option& each : which.options) text += "  " + padded(shown(each), 16) + std::string(each.help) + "\n";
+    text += "  --store URL, --store-file FILE, --json, -v: see mortise --help\n";
+    if (!which.examples.empty()) text += which.examples.size() == 1 ? "Example:\n" : "Examples:\n";
+    for (const std::string_view each : which.examples) text += "  " + std::string(each) + "\n";
+    return text;
+}
+
+}  // namespace command

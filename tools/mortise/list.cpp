@@ -1,0 +1,109 @@
+// `list` and `show`: who holds what.
+#include "holders.hpp"
+#include "settings.hpp"
+#include "text.hpp"
+#include "verbs.hpp"
+
+#include <mortise/client.hpp>
+
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace command {
+namespace {
+
+using mortise::held_lock;
+
+constexpr std::uint32_t shared = std::uint32_t{1} << 31;
+
+// "alone", "reading", "2 of 5"
+std::string share(const held_lock& one) {
+    if (one.weight == one.capacity) return one.capacity == shared ? "writing" : "alone";
+    if (one.capacity == shared) return one.weight == 1 ? "reading" : "upgradeable";
+    return std::to_string(one.weight) + " of " + std::to_string(one.capacity);
+}
+
+void print_table(const std::vector<held_lock>& all) {
+    using row = std::array<std::string, 6>;
+    std::vector<row> rows{{"NAME", "HOLDER", "HELD FOR", "SHARE", "WAITING", "TOKEN"}};
+    for (const held_lock& one : all) {
+        rows.push_back({plain(one.name), who(one.holder), readable(one.holder.held_for), share(one),
+                        std::to_string(one.waiting), mortise::to_string(one.holder.token)});
+    }
+    row widest;
+    for (std::size_t column = 0; column < widest.size(); ++column) {
+        for (const row& each : rows)
+            if (each[column].size() > widest[column].size()) widest[column] = each[column];
+    }
+    for (const row& each : rows) {
+        for (std::size_t column = 0; column < each.size(); ++column) {
+            const bool last = column + 1 == each.size();
+            std::cout << each[column]
+                      << (last ? "\n" : std::string(widest[column].size() - each[column].size() + 2, ' '));
+        }
+    }
+}
+
+int list(const request& asked) {
+    mortise::client locks{asked.settings.store};
+    const std::vector<held_lock> all = locks.list();
+    if (asked.settings.json) {
+        for (const held_lock& one : all) std::cout << as_json(one).text() << "\n";
+    } else if (all.empty()) {
+        std::cout << "nothing is held on " << plain(locks.store()) << "\n";
+    } else {
+        print_table(all);
+    }
+    return 0;
+}
+
+int show(const request& asked) {
+    const std::string& name = asked.given.words.front();
+    mortise::client locks{asked.settings.store};
+    std::vector<held_lock> all = locks.list();
+    std::erase_if(all, [&](const held_lock& one) { return one.name != name; });
+    if (asked.settings.json) {
+        if (all.empty()) std::cout << json{}.add("name", name).add("held", false).text() << "\n";
+        for (const held_lock& one : all) std::cout << as_json(one).add("held", true).text() << "\n";
+        return 0;
+    }
+    if (all.empty()) std::cout << in_quotes(name) << " is not held\n";
+    for (const held_lock& one : all) {
+        std::cout << in_quotes(name) << " is held by " << who(one.holder) << ", " << share(one) << ", for "
+                  << readable(one.holder.held_for) << ", token " << mortise::to_string(one.holder.token) << "; "
+                  << one.waiting << " waiting\n";
+    }
+    return 0;
+}
+
+}  // namespace
+
+const verb& list_verb() {
+    static const verb made{
+        .name = "list",
+        .summary = "who holds what, everybody's locks on the store",
+        .usage = "",
+        .notes = "Shows every lock that is held: holder, for how long, share, waiters, token.\n",
+        .examples = {"mortise list", "mortise list --json"},
+        .perform = &list,
+    };
+    return made;
+}
+
+const verb& show_verb() {
+    static const verb made{
+        .name = "show",
+        .summary = "who holds one lock, and how many wait for it",
+        .usage = "NAME",
+        .words = {.least = 1, .most = 1, .usage = "NAME"},
+        .notes = "Shows who holds NAME; one line for each holder. Exits with 0, held or not.\n",
+        .examples = {"mortise show deploy", "mortise show deploy --json"},
+        .perform = &show,
+    };
+    return made;
+}
+
+}  // namespace command

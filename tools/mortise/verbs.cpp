@@ -1,0 +1,24 @@
+#include "verbs.hpp"
+
+namespace command {
+
+std::span<const option> common_options() {
+    static const option all[] = {
+        {0, "store", "URL", "where the locks live; else MORTISE_STORE, the configuration, host:"},
+        {0, "store-file", "FILE", "a file with that URL, which may then hold a password"},
+        {0, "json", "", "one JSON object a line"},
+        {'v', "verbose", "", "say what happens, on stderr"},
+        {'h', "help", "", "this"},
+    };
+    return all;
+}
+
+std::span<const verb* const> verbs() {
+    static const verb* const all[] = {
+        &list_verb(),
+        &show_verb(),
+    };
+    return all;
+}
+
+}  // namespace command
