@@ -2,9 +2,8 @@
 
 #include "failure.hpp"
 #include "help.hpp"
-#include "json.hpp"
+#include "report.hpp"
 #include "settings.hpp"
-#include "terminal.hpp"
 #include "text.hpp"
 #include "verbs.hpp"
 
@@ -61,15 +60,9 @@ int perform(std::span<const std::string> line) {
     return perform(named(line[0]), line.subspan(1));
 }
 
-int report(std::span<const std::string> line, exit_code code, const std::string& what) {
+bool wants_json(std::span<const std::string> line) {
     const auto command_begins = std::find(line.begin(), line.end(), "--");
-    const bool json_wanted = std::find(line.begin(), command_begins, "--json") != command_begins;
-    if (json_wanted) {
-        complain(json{}.add("error", what).add("exit", std::int64_t{static_cast<int>(code)}).text());
-    } else {
-        complain("mortise: " + plain(what));
-    }
-    return static_cast<int>(code);
+    return std::find(line.begin(), command_begins, "--json") != command_begins;
 }
 
 }  // namespace
@@ -79,11 +72,11 @@ int dispatch(std::span<const std::string> line) try {
     if (!std::cout.flush()) throw failure(exit_code::output, "cannot write the answer to stdout");
     return code;
 } catch (const failure& e) {
-    return report(line, e.code(), e.what());
+    return report(wants_json(line), e.code(), e.what());
 } catch (const mortise::error& e) {
-    return report(line, code_of(e.code()), e.what());
+    return report(wants_json(line), code_of(e.code()), e.what());
 } catch (const std::exception& e) {
-    return report(line, exit_code::unavailable, e.what());
+    return report(wants_json(line), exit_code::unavailable, e.what());
 }
 
 }  // namespace command

@@ -10,9 +10,9 @@ std::string padded(std::string text, std::size_t width) {
     return text;
 }
 
+// By its letter, where it has one: the manual has room for both.
 std::string shown(const option& which) {
-    std::string text = which.letter != 0 ? std::string{'-', which.letter} : std::string{};
-    if (!which.name.empty()) text += (text.empty() ? "--" : ", --") + std::string(which.name);
+    const std::string text = which.letter != 0 ? std::string{'-', which.letter} : "--" + std::string(which.name);
     return which.value.empty() ? text : text + " " + std::string(which.value);
 }
 

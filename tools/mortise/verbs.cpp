@@ -15,6 +15,7 @@ std::span<const option> common_options() {
 
 std::span<const verb* const> verbs() {
     static const verb* const all[] = {
+        &run_verb(),
         &list_verb(),
         &show_verb(),
     };

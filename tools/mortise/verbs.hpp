@@ -35,6 +35,7 @@ std::span<const option> common_options();
 
 std::span<const verb* const> verbs();
 
+const verb& run_verb();
 const verb& list_verb();
 const verb& show_verb();
 

@@ -1,0 +1,267 @@
+// The guardian: owns client and hold, starts the command, renews, and lets go only when nothing of the command is left. What
+// to do is decided by `supervision`; here it is done. Nothing in the loop waits for the store, so the clock is always heeded.
+#include "child.hpp"
+#include "claims.hpp"
+#include "failure.hpp"
+#include "report.hpp"
+#include "run.hpp"
+#include "supervision.hpp"
+#include "waiting.hpp"
+
+#include <mortise/client.hpp>
+
+#include <memory>
+#include <mutex>
+#include <stop_token>
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace command {
+namespace {
+
+using mortise::boot_clock;
+
+// From the client's thread to the loop: the answer to the claim, and the loss of the hold.
+class inbox {
+public:
+    int get() const noexcept { return bell_.get(); }
+    void answer(mortise::attempt got) {
+        const std::scoped_lock guard{mutex_};
+        answer_.emplace(std::move(got));
+        ring();
+    }
+    void lose() {
+        const std::scoped_lock guard{mutex_};
+        lost_ = true;
+        ring();
+    }
+    struct news {
+        std::optional<mortise::attempt> answer{};
+        bool lost = false;
+    };
+    news take() {
+        const std::scoped_lock guard{mutex_};
+        std::uint64_t rung = 0;
+        static_cast<void>(!::read(bell_.get(), &rung, sizeof rung));
+        return {std::exchange(answer_, std::nullopt), std::exchange(lost_, false)};
+    }
+
+private:
+    void ring() const {
+        const std::uint64_t once = 1;
+        static_cast<void>(!::write(bell_.get(), &once, sizeof once));
+    }
+
+    std::mutex mutex_;
+    std::optional<mortise::attempt> answer_;
+    bool lost_ = false;
+    descriptor bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+};
+
+class guardian {
+public:
+    guardian(const run_terms& terms, const channel& wrapper) : terms_(terms), wrapper_(wrapper) {}
+
+    // After an exception the command may still run; it must not when the hold goes.
+    ~guardian() {
+        if (finished_ || group_ <= 0) return;
+        ::kill(-group_, SIGKILL);
+        while (::waitpid(-group_, nullptr, 0) > 0 || errno == EINTR) {
+        }
+    }
+    guardian(const guardian&) = delete;
+    guardian& operator=(const guardian&) = delete;
+
+    int watch() {
+        if (!timer_ || inbox_->get() < 0)
+            return report(json(), exit_code::unavailable, "no descriptors left; raise ulimit -n");
+        locks_ = std::make_shared<mortise::client>(terms_.settings.store);
+        claim();
+        while (!finished_) {
+            set_timer();
+            pollfd sources[]{{wrapper_there_ ? wrapper_.get() : -1, POLLIN, 0},
+                             {signals_.get(), POLLIN, 0},
+                             {inbox_->get(), POLLIN, 0},
+                             {timer_.get(), POLLIN, 0}};
+            // Those of the group whose parents live elsewhere end without telling us.
+            const bool lingering = decide_.started() && decide_.leader_gone();
+            ::poll(sources, std::size(sources), lingering ? 20 : -1);
+            if (sources[0].revents != 0) hear_wrapper();
+            if (sources[1].revents != 0) hear_signals();
+            if (sources[2].revents != 0) hear_client();
+            reap();
+            follow(decide_.tick(boot_clock::now(), hold_.valid_until()));
+        }
+        return *finished_;
+    }
+
+private:
+    bool json() const { return terms_.settings.json; }
+    bool verbose() const { return terms_.settings.verbose; }
+    std::string name() const { return in_quotes(terms_.wanted.name); }
+
+    void claim() {
+        mortise::claim wanted = terms_.wanted;
+        wanted.options.stop = withdraw_.get_token();
+        locks_->start(std::move(wanted), [box = inbox_](mortise::attempt got) { box->answer(std::move(got)); });
+        const bool live = is_terminal(STDERR_FILENO) && !json();
+        const bool waits = !terms_.wanted.options.wait || terms_.wanted.options.wait->count() > 0;
+        if (waits && (live || verbose())) display_.emplace(locks_, terms_.wanted.name, live);
+    }
+
+    void set_timer() {
+        const auto when = decide_.next_look(hold_.valid_until());
+        itimerspec at{};
+        if (when != boot_clock::time_point::max()) {
+            const auto since_boot = std::max(when.time_since_epoch(), std::chrono::nanoseconds{1});
+            at.it_value = {.tv_sec = since_boot.count() / 1'000'000'000, .tv_nsec = since_boot.count() % 1'000'000'000};
+        }
+        ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);  // a time gone by rings at once
+    }
+
+    void hear_wrapper() {
+        const auto said = wrapper_.hear();
+        if (!said) {
+            wrapper_there_ = false;
+            follow(decide_.wrapper_gone());
+        } else if (said->is == message::kind::signal) {
+            follow(decide_.signalled(said->value));
+        } else if (said->is == message::kind::paused) {
+            follow(decide_.paused());
+        } else if (said->is == message::kind::resumed) {
+            follow(decide_.resumed());
+        }
+    }
+
+    // Somebody may mean us by our name; Ctrl-Z never does.
+    void hear_signals() {
+        while (const auto signal = signals_.read())
+            if (*signal != SIGCHLD && *signal != SIGTSTP) follow(decide_.signalled(*signal));
+    }
+
+    void hear_client() {
+        inbox::news heard = inbox_->take();
+        if (heard.answer) {
+            if (display_) display_->end();
+            if (*heard.answer) {
+                hold_ = *std::move(*heard.answer);
+                hold_.on_lost([box = inbox_] { box->lose(); });
+                follow(decide_.granted(boot_clock::now(), hold_.valid_until()));
+            } else {
+                refused(heard.answer->refusal());
+            }
+        }
+        if (heard.lost) follow(decide_.lost(boot_clock::now()));
+    }
+
+    void refused(const mortise::refusal& no) {
+        const exit_code kind = code_of(no.reason);
+        const int code = kind == exit_code::busy ? terms_.busy_code : static_cast<int>(kind);
+        if (no.reason != mortise::errc::cancelled) report(json(), code, terms_.wanted.name, no);
+        follow(decide_.refused(code));
+    }
+
+    void follow(const supervision::orders& what) {
+        if (what.withdraw) withdraw_.request_stop();
+        if (what.start) start();
+        for (const int signal : what.send)
+            if (group_ > 0) ::kill(-group_, signal);
+        if (what.tell != supervision::trouble::none) tell(what.tell);
+        if (what.release) release(what.finish);
+        if (what.finish && !finished_) finished_ = what.finish;
+    }
+
+    void tell(supervision::trouble why) const {
+        const bool renewed = terms_.wanted.options.renew == mortise::renew::on;
+        report(json(), exit_code::lost,
+               name() + (why == supervision::trouble::lost ? ": the lock is lost; the command is stopped"
+                         : renewed ? ": the lease ends and the store does not renew it; the command is stopped"
+                                   : ": the lease ends and is not to be renewed; the command is stopped"));
+    }
+
+    void start() {
+        std::error_code ec;
+        const mortise::token token = hold_.token(ec);
+        std::vector<std::pair<std::string, std::string>> ours{{"MORTISE_NAME", terms_.wanted.name},
+                                                              {"MORTISE_TOKEN", ec ? "" : to_string(token)},
+                                                              {"MORTISE_HOLDER", this_holder()}};
+        const bool foreground = terms_.terminal >= 0 && is_terminal(STDIN_FILENO) && is_terminal(STDOUT_FILENO) &&
+                                ::tcgetpgrp(terms_.terminal) == terms_.wrapper_group;
+        group_ = start_child({.line = terms_.line,
+                              .environment = environment_with(ours),
+                              .mask = terms_.mask,
+                              .terminal = foreground ? terms_.terminal : -1});
+        if (group_ < 0) {
+            report(json(), exit_code::unavailable, "cannot start a process; see ulimit -u");
+            return follow(decide_.not_started(static_cast<int>(exit_code::unavailable)));
+        }
+        wrapper_.tell(message::kind::started, group_);
+        if (verbose()) complain("mortise: holding " + name() + (ec ? std::string{} : ", token " + to_string(token)));
+    }
+
+    void reap() {
+        int status = 0;
+        for (pid_t who = 0; (who = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+            if (who != group_) continue;
+            if (WIFSTOPPED(status)) {
+                wrapper_.tell(message::kind::stopped, WSTOPSIG(status));
+            } else {
+                follow(decide_.ended(WIFEXITED(status) ? WEXITSTATUS(status) : ended_by(WTERMSIG(status))));
+            }
+        }
+        if (decide_.started() && decide_.leader_gone() && !group_alive(group_)) follow(decide_.group_empty());
+    }
+
+    // The store may say only now that the lock was no longer ours.
+    void release(const std::optional<int>& code) {
+        const mortise::release_result how = hold_.release();
+        const bool ours = how == mortise::release_result::released || how == mortise::release_result::unknown;
+        finished_ = ours ? code : static_cast<int>(exit_code::lost);
+        if (!ours && code != static_cast<int>(exit_code::lost))
+            report(json(), exit_code::lost, name() + ": the lock had ended before the command did");
+        if (verbose()) complain("mortise: " + name() + ": " + std::string(to_string(how)));
+    }
+
+    const run_terms& terms_;
+    const channel& wrapper_;
+    const signal_source signals_{SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+                                 SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU};
+    const std::shared_ptr<inbox> inbox_ = std::make_shared<inbox>();
+    const descriptor timer_{::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)};
+    supervision decide_;
+    std::stop_source withdraw_;
+    std::shared_ptr<mortise::client> locks_;
+    std::optional<waiting_display> display_;
+    mortise::hold hold_;
+    bool wrapper_there_ = true;
+    pid_t group_ = 0;
+    std::optional<int> finished_;
+};
+
+}  // namespace
+
+void guard(const run_terms& terms, const channel& wrapper) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_NAME, "mortise-guard");
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    int code = static_cast<int>(exit_code::unavailable);
+    try {
+        code = guardian{terms, wrapper}.watch();
+    } catch (const failure& e) {
+        code = report(terms.settings.json, e.code(), e.what());
+    } catch (const mortise::error& e) {
+        code = report(terms.settings.json, code_of(e.code()), e.what());
+    } catch (const std::exception& e) {
+        report(terms.settings.json, code, e.what());
+    }
+    wrapper.tell(message::kind::finished, code);
+    ::_exit(0);
+}
+
+}  // namespace command

@@ -1,0 +1,28 @@
+// How a verb says what went wrong: one line on stderr, or one object of JSON.
+#pragma once
+
+#include "exit_codes.hpp"
+#include "holders.hpp"
+#include "json.hpp"
+#include "terminal.hpp"
+#include "text.hpp"
+
+#include <mortise/attempt.hpp>
+
+#include <string>
+
+namespace command {
+
+inline int report(bool as_json, int code, const std::string& what) {
+    complain(as_json ? json{}.add("error", what).add("exit", std::int64_t{code}).text() : "mortise: " + plain(what));
+    return code;
+}
+
+inline int report(bool as_json, exit_code code, const std::string& what) {
+    return report(as_json, static_cast<int>(code), what);
+}
+
+// A refused claim. The one line names the holder: host, pid, label, since when.
+int report(bool as_json, int code, const std::string& name, const mortise::refusal& no);
+
+}  // namespace command

@@ -1,0 +1,90 @@
+#include "waiting.hpp"
+
+#include "holders.hpp"
+#include "terminal.hpp"
+#include "text.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace command {
+
+using namespace std::chrono_literals;
+
+auto place_in_queue::look(const std::vector<mortise::held_lock>& all, const std::string& name) -> view {
+    view seen;
+    for (const mortise::held_lock& one : all) {
+        if (one.name != name) continue;
+        seen.waiting = one.waiting;
+        if (!seen.holder || one.holder.held_for > seen.holder->held_for) seen.holder = one.holder;
+    }
+    const std::size_t last = std::max<std::size_t>(seen.waiting, 1);
+    const bool changed = seen.holder && last_ && seen.holder->token != *last_;
+    place_ = place_ == 0 ? last : std::clamp<std::size_t>(changed ? place_ - 1 : place_, 1, last);
+    if (seen.holder) last_ = seen.holder->token;
+    seen.place = place_;
+    return seen;
+}
+
+std::string line_of(const std::string& name, const place_in_queue::view& seen) {
+    std::string text = "mortise: waiting for " + in_quotes(name);
+    if (seen.holder) text += ", held by " + who(*seen.holder) + " for " + readable(seen.holder->held_for);
+    return text + "; place " + std::to_string(seen.place) + " of " + std::to_string(std::max(seen.place, seen.waiting));
+}
+
+struct waiting_display::state {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool ended = false;
+    live_line line;
+    std::shared_ptr<mortise::client> locks;
+    std::string name;
+    bool live = false;
+
+    // False: it is over.
+    bool rest(std::chrono::milliseconds span) {
+        std::unique_lock guard{mutex};
+        return !changed.wait_for(guard, span, [this] { return ended; });
+    }
+
+    void watch() {
+        place_in_queue queue;
+        std::string said;
+        while (rest(said.empty() ? 250ms : 1000ms)) {
+            std::error_code ec;
+            const auto all = locks->list(ec);
+            if (ec) continue;
+            const place_in_queue::view seen = queue.look(all, name);
+            if (live) {
+                line.draw(said = line_of(name, seen));
+                continue;
+            }
+            const std::string news = (seen.holder ? who(*seen.holder) : "") + std::to_string(seen.place);
+            const std::scoped_lock guard{mutex};
+            if (!ended && news != said) complain(line_of(name, seen));
+            said = news;
+        }
+    }
+};
+
+waiting_display::waiting_display(std::shared_ptr<mortise::client> locks, std::string name, bool live)
+    : state_(std::make_shared<state>()) {
+    state_->locks = std::move(locks);
+    state_->name = std::move(name);
+    state_->live = live;
+    std::thread{[kept = state_] { kept->watch(); }}.detach();
+}
+
+void waiting_display::end() {
+    {
+        const std::scoped_lock guard{state_->mutex};
+        state_->ended = true;
+    }
+    state_->changed.notify_all();
+    state_->line.end();
+}
+
+}  // namespace command
