@@ -4,85 +4,16 @@
 // wrong in one known way each, to show that the comparison would notice.
 #pragma once
 
+#include "base/flaws.hpp"
 #include "base/lock_state.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace mortise::testing {
-
-enum class flaw {
-    none,
-    small_ones_overtake,         // no head-of-line blocking
-    last_come_first_served,      // a stack for a queue
-    forgets_duplicates,          // a repeated claim of a holder is treated as a new one
-    forgets_releases,            // a claim that arrives after its own release is granted
-    anybody_may_release,         // whoever holds is released, whatever the id
-    duplicates_shorten,          // a late renewal sets the end back
-    renewal_resurrects,          // renewing what has expired makes it a holder again
-    never_expires,               // leases do not end
-    trusts_the_wall_clock,       // the counter is the wall clock alone
-    dropping_takes_detached,     // a session takes its detached holds along
-    breaking_keeps_the_counter,  // break_hold does not raise the next counter
-    capacities_may_differ,       // no kind_mismatch
-    leaving_wakes_nobody,        // a big claim that leaves the head lets nobody in
-    remembers_for_ever,          // ended ids are never forgotten
-    remembers_too_many,          // more ended ids than it promises
-    upgrades_queue_up,           // a claim instead of a hold goes to the end of the queue
-    upgrades_keep_the_old,       // the hold that is replaced goes on
-    upgrades_wait_for_each_other,
-    upgrades_outlive_their_hold,  // a waiting one is granted though its hold has ended
-};
-
-inline std::string_view name_of(flaw which) {
-    switch (which) {
-        case flaw::none:
-            return "none";
-        case flaw::small_ones_overtake:
-            return "small_ones_overtake";
-        case flaw::last_come_first_served:
-            return "last_come_first_served";
-        case flaw::forgets_duplicates:
-            return "forgets_duplicates";
-        case flaw::forgets_releases:
-            return "forgets_releases";
-        case flaw::anybody_may_release:
-            return "anybody_may_release";
-        case flaw::duplicates_shorten:
-            return "duplicates_shorten";
-        case flaw::renewal_resurrects:
-            return "renewal_resurrects";
-        case flaw::never_expires:
-            return "never_expires";
-        case flaw::trusts_the_wall_clock:
-            return "trusts_the_wall_clock";
-        case flaw::dropping_takes_detached:
-            return "dropping_takes_detached";
-        case flaw::breaking_keeps_the_counter:
-            return "breaking_keeps_the_counter";
-        case flaw::capacities_may_differ:
-            return "capacities_may_differ";
-        case flaw::leaving_wakes_nobody:
-            return "leaving_wakes_nobody";
-        case flaw::remembers_for_ever:
-            return "remembers_for_ever";
-        case flaw::remembers_too_many:
-            return "remembers_too_many";
-        case flaw::upgrades_queue_up:
-            return "upgrades_queue_up";
-        case flaw::upgrades_keep_the_old:
-            return "upgrades_keep_the_old";
-        case flaw::upgrades_wait_for_each_other:
-            return "upgrades_wait_for_each_other";
-        case flaw::upgrades_outlive_their_hold:
-            return "upgrades_outlive_their_hold";
-    }
-    return "?";
-}
 
 class naive_lock_state {
 public:
@@ -117,7 +48,8 @@ public:
         for (std::size_t i = 0; i < queue.size(); ++i)
             if (queue[i].id == wanted.id) return standing(verdict::queued, i + 1, at);
         if (wanted.replaces()) return exchange(wanted, queue_up, at);
-        const bool may_enter = queue.empty() || wrong_ == flaw::small_ones_overtake;
+        const bool may_enter = queue.empty() || wrong_ == flaw::small_ones_overtake ||
+                               (wrong_ == flaw::readers_pass_a_writer && wanted.weight == 1);
         if (may_enter && used() + wanted.weight <= capacity_)
             return {.is = verdict::granted, .grant = grant_of(install(wanted, at))};
         if (!queue_up) return standing(verdict::busy, queue.size() + 1, at);
@@ -127,10 +59,11 @@ public:
 
     answer exchange(const claim& wanted, bool queue_up, instant at) {
         if (!holds(wanted.instead_of)) return {.is = verdict::refused, .reason = errc::lost};
-        if (used() - weight_of(wanted.instead_of) + wanted.weight <= capacity_) {
+        if (used() - weight_of(wanted.instead_of) + wanted.weight <= capacity_ ||
+            wrong_ == flaw::upgrades_ignore_readers) {
             replace(wanted.instead_of, at);
             const spi::grant given = grant_of(install(wanted, at));
-            grant_head(at);
+            if (wrong_ != flaw::downgrades_let_nobody_in) grant_head(at);
             return {.is = verdict::granted, .grant = given};
         }
         if (!queue.empty() && queue.front().replaces() && wrong_ != flaw::upgrades_wait_for_each_other)
@@ -170,6 +103,7 @@ public:
         }
         for (std::size_t i = 0; i < queue.size(); ++i) {
             if (queue[i].id != id) continue;
+            if (wrong_ == flaw::upgrades_end_with_their_wait && queue[i].replaces()) replace(queue[i].instead_of, at);
             queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(i));
             return over(id, at);
         }
@@ -201,9 +135,11 @@ public:
     void drop_session(std::uint64_t session, instant at) {
         settle(at);
         std::erase_if(holders, [&](const claim& held) {
+            if (wrong_ == flaw::dead_readers_stay && held.weight < capacity_) return false;
             return held.session == session && (!held.detached || wrong_ == flaw::dropping_takes_detached);
         });
-        std::erase_if(queue, [&](const claim& waits) { return waits.session == session; });
+        if (wrong_ != flaw::dead_waiters_stay)
+            std::erase_if(queue, [&](const claim& waits) { return waits.session == session; });
         grant_head(at);
     }
 
@@ -222,7 +158,8 @@ public:
     std::uint32_t capacity() const { return capacity_; }
     std::uint64_t used() const {
         std::uint64_t sum = 0;
-        for (const claim& held : holders) sum += held.weight;
+        for (const claim& held : holders)
+            sum += wrong_ == flaw::permits_count_twice && held.weight > 1 ? 2 * held.weight : held.weight;
         return sum;
     }
     bool forgettable(instant at) const {

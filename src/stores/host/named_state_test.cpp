@@ -1,23 +1,23 @@
 // The state of a name in the ledger: the same histories as for the one in memory, and death at any instruction.
 #include "stores/host/named_state.hpp"
 
-#include "base/lock_histories.hpp"
+#include "base/histories_of_kinds.hpp"
 #include "support/children.hpp"
+#include "support/shared_page.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <iostream>
 #include <random>
 #include <thread>
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 namespace mortise::stores::host {
 namespace {
 
 using namespace std::chrono_literals;
 using mortise::testing::child;
-using mortise::testing::flaw;
 using mortise::testing::milestone;
 using mortise::testing::scale;
 using mortise::testing::scratch_directory;
@@ -99,36 +99,57 @@ protected:
     scratch_directory scratch_;
 };
 
-TEST_F(named_state_test, agrees_with_the_naive_model_in_every_history) {
+namespace histories = mortise::testing::histories;
+
+constexpr std::size_t remembers = 1000;  // at least; many more than a history has
+
+class named_state_property : public named_state_test, public ::testing::WithParamInterface<histories::kind> {};
+
+TEST_P(named_state_property, agrees_with_the_naive_model_in_every_history) {
     const auto kept = open();
-    const std::uint64_t histories = scale(25'000);
-    for (std::uint64_t seed = 1; seed <= histories; ++seed) {
-        {
-            shared_state state{*kept, "name " + std::to_string(seed % 3)};
-            const auto found = mortise::testing::histories::history(seed, state, flaw::none, 1000).run();
-            ASSERT_FALSE(found) << "seed " << seed << "\n" << *found;
+    int made = 0;
+    const auto in_file = [&](int which) {
+        if (made++ % 300 == 0) {
+            EXPECT_EQ(kept->blocks_in_use(), 0u);
+            EXPECT_EQ(ledger::access{*kept}.problem(), "");
         }
-        if (seed % 100 != 0) continue;
-        ASSERT_EQ(kept->blocks_in_use(), 0u) << "seed " << seed;
-        ASSERT_EQ(ledger::access{*kept}.problem(), "") << "seed " << seed;
-    }
-    std::cout << "named_state: histories=" << histories << " disagreements=0\n";
+        return shared_state{*kept, "name " + std::to_string(which + made % 3)};
+    };
+    const std::uint64_t count = scale(GetParam() == histories::kind::any ? 25'000 : 100'000);
+    histories::expect_agreement(GetParam(), "host", count, in_file, remembers);
+    EXPECT_EQ(kept->blocks_in_use(), 0u);
+    EXPECT_EQ(ledger::access{*kept}.problem(), "");
 }
+INSTANTIATE_TEST_SUITE_P(host, named_state_property, ::testing::ValuesIn(histories::every_kind),
+                         [](const auto& one) { return std::string(histories::name_of(one.param)); });
+
+class flawed_model_of_the_file : public named_state_test,
+                                 public ::testing::WithParamInterface<histories::conviction> {};
+
+TEST_P(flawed_model_of_the_file, is_convicted) {
+    const auto kept = open();
+    const auto in_file = [&](int which) { return shared_state{*kept, "name " + std::to_string(which)}; };
+    histories::expect_conviction(GetParam().of, GetParam().wrong.which, in_file, remembers);
+}
+INSTANTIATE_TEST_SUITE_P(host, flawed_model_of_the_file, ::testing::ValuesIn(histories::every_conviction(remembers)),
+                         [](const auto& one) { return one.param.name(); });
 
 // Killed at any instruction: whoever comes next finds every claim whole, in one place, and every block accounted for; and
 // what the dead one had been told is still true.
 TEST_F(named_state_test, survives_the_death_of_its_writer_at_any_moment) {
     const auto kept = open();
     struct told {
-        std::atomic<std::uint64_t> granted;   // the highest counter it was granted
-        std::atomic<std::uint64_t> released;  // how many releases it was told of
+        std::atomic<std::uint64_t> granted;  // the highest counter it was granted
+        std::atomic<std::uint64_t> old;      // a hold that is being replaced; 0: none is
+        std::atomic<std::uint64_t> fresh;    // and by what
+        std::atomic<std::uint64_t> exchanges;
     };
-    milestone shared;
-    auto* said = new (::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) told{};
+    const mortise::testing::shared_page<told> said;
     std::minstd_rand dice{4711};
     const std::uint64_t deaths = scale(1000);
     std::uint64_t inside = 0;
     std::uint64_t claims = 0;
+    std::uint64_t caught = 0;  // in the middle of an exchange
     for (std::uint64_t n = 0; n < deaths; ++n) {
         milestone started;
         child writer{[&] {
@@ -141,14 +162,24 @@ TEST_F(named_state_test, survives_the_death_of_its_writer_at_any_moment) {
                 ledger::access in{*own};
                 named_state state{in, name};
                 const base::instant at{spi::time_point{1000s + std::chrono::milliseconds(last & 0xffff)}, 1};
-                switch (rolls() % 5) {
+                base::kept_claim wanted{.id = {{++last, 7}},
+                                        .session = 1 + rolls() % 4,
+                                        .weight = static_cast<std::uint32_t>(1 + rolls() % 3),
+                                        .label = "a label of some length"};
+                if (rolls() % 3 == 0) wanted.lease = 50ms;
+                switch (rolls() % 7) {
                     default:
-                        state.claim({.id = {{++last, 7}},
-                                     .session = 1 + rolls() % 4,
-                                     .weight = static_cast<std::uint32_t>(1 + rolls() % 3),
-                                     .lease = rolls() % 3 == 0 ? std::optional<spi::duration>{50ms} : std::nullopt,
-                                     .label = "a label of some length"},
-                                    3, true, at, out);
+                        state.claim(wanted, 3, true, at, out);
+                        break;
+                    case 2:
+                    case 3:
+                        if (const block_number held = state.first_holder(); held && state.at(held).ends > at.now) {
+                            wanted.instead_of = state.at(held).id;
+                            said->fresh = wanted.id.bits[0];
+                            said->old = wanted.instead_of.bits[0];
+                            state.claim(wanted, 3, rolls() % 2 == 0, at, out);
+                            ++said->exchanges;
+                        }
                         break;
                     case 0:
                         if (const block_number held = state.first_holder())
@@ -160,6 +191,7 @@ TEST_F(named_state_test, survives_the_death_of_its_writer_at_any_moment) {
                 }
                 state.finish();
                 said->granted = in.last_counter();
+                said->old = 0;
                 if ((last & 0xffffffff) == 20) started.reach();
             }
             return 0;
@@ -172,17 +204,34 @@ TEST_F(named_state_test, survives_the_death_of_its_writer_at_any_moment) {
         if (std::chrono::steady_clock::now() - begun > 1ms) ++inside;  // it had to be replaced as the lock's owner
         ASSERT_EQ(in.problem(), "") << "after death " << n;
         ASSERT_GE(in.last_counter(), said->granted);
+        // Of a hold and its successor there is always one and never two.
+        std::uint64_t of_the_two = 0;
+        std::vector<claim_id> held;
         in.each([&](block_number name) {
             ASSERT_LE(in.name(name).used, 3u) << "after death " << n;
-            for (block_number c = in.name(name).holders.first; c != 0; c = in.claim(c).next, ++claims)
+            held.clear();
+            for (block_number c = in.name(name).holders.first; c != 0; c = in.claim(c).next, ++claims) {
                 ASSERT_GT(in.claim(c).counter, 0u);
+                held.push_back(in.claim(c).id);
+                of_the_two += held.back().bits[0] == said->old || held.back().bits[0] == said->fresh ? 1 : 0;
+            }
+            for (block_number c = in.name(name).holders.first; c != 0; c = in.claim(c).next)
+                ASSERT_EQ(std::count(held.begin(), held.end(), in.claim(c).instead_of), 0) << "after death " << n;
             for (block_number c = in.name(name).queue.first; c != 0; c = in.claim(c).next, ++claims)
                 ASSERT_EQ(in.claim(c).counter, 0u);
         });
+        if (said->old == 0) continue;
+        ++caught;
+        ASSERT_EQ(of_the_two, 1u) << "after death " << n;
+        said->old = 0;
     }
     EXPECT_GT(claims, deaths);
-    std::cout << "named_state: deaths=" << deaths << " inside=" << inside << " claims_seen=" << claims << " broken=0\n";
-    ::munmap(said, 4096);
+    EXPECT_GT(said->exchanges, deaths);
+    if (deaths >= 500) {
+        EXPECT_GT(caught, 0u);
+    }
+    std::cout << "named_state: deaths=" << deaths << " inside=" << inside << " exchanges=" << said->exchanges
+              << " in_an_exchange=" << caught << " claims_seen=" << claims << " broken=0\n";
 
     ledger::access in{*kept};
     for (int i = 0; i < 5; ++i) {
