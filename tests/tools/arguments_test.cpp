@@ -56,6 +56,7 @@ TEST(arguments, dashes_end_the_options) {
     EXPECT_THAT(got.command, ElementsAre("-n"));
     EXPECT_FALSE(got.has("--nonblock"));
     EXPECT_THAT(read(known, one_name, line{"--", "--odd-name"}).words, ElementsAre("--odd-name"));
+    EXPECT_THAT(read_run({"--", "--odd-name", "c"}).words, ElementsAre("--odd-name"));
 }
 
 TEST(arguments, help_asks_for_nothing_else) {

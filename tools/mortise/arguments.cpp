@@ -75,7 +75,10 @@ arguments read(std::span<const option> known, const words& expected, std::span<c
     }
     if (result.has("--help")) return result;
 
-    for (; at < given.size(); ++at) (expected.then_command ? result.command : result.words).push_back(given[at]);
+    for (; at < given.size(); ++at) {
+        const bool word = !expected.then_command || result.words.size() < expected.most;
+        (word ? result.words : result.command).push_back(given[at]);
+    }
     if (result.words.size() < expected.least || (expected.then_command && result.command.empty()))
         refuse("something is missing; expected " + std::string(expected.usage));
     if (result.words.size() > expected.most)

@@ -7,11 +7,19 @@
 #include <mortise/client.hpp>
 
 #include <string>
+#include <vector>
 
 namespace command {
 
-// NAME, --wait, --lease and --label as a claim: a mutex. The configuration's label stands in for a missing one.
+// -n, -w, -s, -x, --permits, -E, --lease, --no-renew and --label, and those of the verb itself.
+std::vector<option> claim_options_and(std::vector<option> own);
+
+// NAME and those options as a claim; a mutex unless they say otherwise. The configuration's label stands in for a missing
+// one. Throws failure(usage).
 mortise::claim claim_of(const request& asked);
+
+// What to exit with when the lock is busy: -E, else 1.
+int busy_code_of(const arguments& given);
 
 // This host and process as others see it in a list: "web-3:4711".
 std::string this_holder();

@@ -3,6 +3,7 @@
 #include "child.hpp"
 #include "claims.hpp"
 #include "failure.hpp"
+#include "inbox.hpp"
 #include "report.hpp"
 #include "run.hpp"
 #include "supervision.hpp"
@@ -11,12 +12,10 @@
 #include <mortise/client.hpp>
 
 #include <memory>
-#include <mutex>
 #include <stop_token>
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -26,43 +25,6 @@ namespace command {
 namespace {
 
 using mortise::boot_clock;
-
-// From the client's thread to the loop: the answer to the claim, and the loss of the hold.
-class inbox {
-public:
-    int get() const noexcept { return bell_.get(); }
-    void answer(mortise::attempt got) {
-        const std::scoped_lock guard{mutex_};
-        answer_.emplace(std::move(got));
-        ring();
-    }
-    void lose() {
-        const std::scoped_lock guard{mutex_};
-        lost_ = true;
-        ring();
-    }
-    struct news {
-        std::optional<mortise::attempt> answer{};
-        bool lost = false;
-    };
-    news take() {
-        const std::scoped_lock guard{mutex_};
-        std::uint64_t rung = 0;
-        static_cast<void>(!::read(bell_.get(), &rung, sizeof rung));
-        return {std::exchange(answer_, std::nullopt), std::exchange(lost_, false)};
-    }
-
-private:
-    void ring() const {
-        const std::uint64_t once = 1;
-        static_cast<void>(!::write(bell_.get(), &once, sizeof once));
-    }
-
-    std::mutex mutex_;
-    std::optional<mortise::attempt> answer_;
-    bool lost_ = false;
-    descriptor bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-};
 
 class guardian {
 public:

@@ -1,4 +1,5 @@
 // `list` and `show`: who holds what.
+#include "failure.hpp"
 #include "holders.hpp"
 #include "settings.hpp"
 #include "text.hpp"
@@ -62,6 +63,7 @@ int list(const request& asked) {
 
 int show(const request& asked) {
     const std::string& name = asked.given.words.front();
+    if (name.empty()) refuse("the name of a lock is never empty");
     mortise::client locks{asked.settings.store};
     std::vector<held_lock> all = locks.list();
     std::erase_if(all, [&](const held_lock& one) { return one.name != name; });

@@ -36,6 +36,9 @@ std::span<const option> common_options();
 std::span<const verb* const> verbs();
 
 const verb& run_verb();
+const verb& hold_verb();
+const verb& acquire_verb();
+const verb& release_verb();
 const verb& list_verb();
 const verb& show_verb();
 

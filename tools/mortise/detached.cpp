@@ -1,0 +1,131 @@
+// `acquire` and `release`: locks that no process keeps, for scripts that cannot wrap their work into one command.
+#include "claims.hpp"
+#include "failure.hpp"
+#include "report.hpp"
+#include "settings.hpp"
+#include "taking.hpp"
+#include "verbs.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <iostream>
+
+namespace command {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<option> detached_options() {
+    std::vector<option> all = claim_options_and({});
+    std::erase_if(all, [](const option& each) { return each.name == "no-renew"; });
+    for (option& each : all)
+        if (each.name == "lease") each.help = "how long it lasts; else 30 s";
+    return all;
+}
+
+// 32 hex digits, as claim_id::hex() writes them.
+mortise::claim_id read_id(const std::string& text) {
+    mortise::claim_id made;
+    bool good = text.size() == 32;
+    for (std::size_t half = 0; half < 2 && good; ++half) {
+        const char* begin = text.data() + half * 16;
+        const auto read = std::from_chars(begin, begin + 16, made.bits[half], 16);
+        good = read.ec == std::errc{} && read.ptr == begin + 16;
+    }
+    if (!good) refuse("--id: an id has 32 hex digits, as acquire prints it");  // it is a secret: not shown
+    return made;
+}
+
+mortise::claim_id id_of(const arguments& given) {
+    if (const auto text = given.value("--id")) return read_id(*text);
+    const char* text = std::getenv("MORTISE_ID");
+    if (text == nullptr || *text == '\0') refuse("which claim? give --id ID, or set MORTISE_ID");
+    return read_id(text);
+}
+
+int acquire(const request& asked) {
+    mortise::claim wanted = claim_of(asked);
+    wanted.options.kept_by = mortise::kept_by::lease;
+    wanted.options.renew = mortise::renew::off;
+    if (!wanted.options.lease) wanted.options.lease = 30s;
+    if (wanted.options.label.empty()) wanted.options.label = "mortise acquire";
+    const double lease = std::chrono::duration<double>(*wanted.options.lease).count();
+    const signal_source signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    taken got = take(asked, std::move(wanted), signals);
+    if (!got.hold) return got.code;
+
+    std::error_code none;
+    const mortise::token token = got.hold.token(none);
+    const std::string shown = none ? "" : to_string(token);
+    if (asked.settings.json) {
+        json made;
+        made.add("name", got.hold.name()).add("id", got.hold.id().hex()).add("token", shown).add("lease_s", lease);
+        std::cout << made.text() << std::endl;
+    } else {
+        std::cout << got.hold.id().hex() << " " << shown << std::endl;
+    }
+    if (std::cout) return 0;
+    got.hold.release();  // nobody knows its id
+    throw failure(exit_code::output, "cannot write the id to stdout; the lock is let go");
+}
+
+int release(const request& asked) {
+    const std::string& name = asked.given.words.front();
+    const mortise::claim_id id = id_of(asked.given);
+    mortise::client locks{asked.settings.store};
+    std::error_code ec;
+    const mortise::release_result how = locks.release(name, id, ec);
+    if (asked.settings.json) {
+        json made;
+        made.add("name", name).add("result", to_string(how));
+        std::cout << made.text() << "\n";
+    }
+    switch (how) {
+        case mortise::release_result::released:
+            return 0;
+        case mortise::release_result::unknown:
+            throw mortise::error(ec, in_quotes(name) + " on " + locks.store() + ": " + ec.message() +
+                                         "; it is free at the latest when its lease ends");
+        default:
+            throw failure(exit_code::lost,
+                          in_quotes(name) + " had ended before: its lease was over, or it was released");
+    }
+}
+
+}  // namespace
+
+const verb& acquire_verb() {
+    static const verb made{
+        .name = "acquire",
+        .summary = "takes a lock that lasts for a lease, beyond this process",
+        .usage = "[options] NAME",
+        .options = detached_options(),
+        .words = {.least = 1, .most = 1, .usage = "NAME"},
+        .notes =
+            "Waits for NAME and prints the claim's id, which release asks for, and the token.\n"
+            "No process keeps it: it ends with its lease. Where nesting is possible, use run.\n"
+            "Exit: 0, 1 NAME is held, 64 the store cannot keep one, 69 store unreachable.\n",
+        .examples = {"set -- $(mortise acquire --lease 9s x) && MORTISE_ID=$1 mortise release x"},
+        .perform = &acquire,
+    };
+    return made;
+}
+
+const verb& release_verb() {
+    static const verb made{
+        .name = "release",
+        .summary = "gives back what acquire took",
+        .usage = "[--id ID] NAME",
+        .options = {{0, "id", "ID", "what acquire printed; else MORTISE_ID of the environment"}},
+        .words = {.least = 1, .most = 1, .usage = "NAME"},
+        .notes =
+            "Whoever knows the id may release, and others can read your command line: where\n"
+            "you share a machine, give it as MORTISE_ID.\n"
+            "Exit: 0, 69 store unreachable, 75 it had ended.\n",
+        .examples = {"set -- $(mortise acquire --lease 9s x) && mortise release x --id $1"},
+        .perform = &release,
+    };
+    return made;
+}
+
+}  // namespace command
