@@ -6,11 +6,13 @@
 #include <mortise/claim.hpp>
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
+#include <mortise/finding.hpp>
 #include <mortise/hold.hpp>
 #include <mortise/holder.hpp>
 #include <mortise/observer.hpp>
 #include <mortise/promises.hpp>
 #include <mortise/unique_function.hpp>
+#include <mortise/watching.hpp>
 
 #include <chrono>
 #include <memory>
@@ -100,9 +102,32 @@ public:
     // this name releases nothing.
     release_result release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept;
 
+    // Extends a claim by its id, from anywhere, to `lease` from now; never shortens it. False: it has ended (errc::lost), or
+    // the store did not say (`ec` tells why).
+    bool renew(std::string_view name, const claim_id& id, std::chrono::nanoseconds lease, std::error_code& ec) noexcept;
+
     // Who holds what on this store, by name; everybody's, not just this client's. Waits at most `patience` for the answer.
     [[nodiscard]] std::vector<held_lock> list();
     [[nodiscard]] std::vector<held_lock> list(std::error_code& ec);
+
+    // Calls `changed` with what list() would answer, now and whenever it has changed, until the handle is destroyed. Looks
+    // a few times a second, so what came and went in between is not seen, and a change of held_for alone is none. With an
+    // error the locks are those seen last; the next good answer follows as soon as there is one. `name`: that lock only;
+    // empty: all of them. Runs on the notifier thread, one call at a time; what it throws is swallowed.
+    using change = unique_function<void(const std::vector<held_lock>& locks, std::error_code failed)>;
+    [[nodiscard]] watching watch(std::string_view name, change changed);
+
+    // Takes the lock away from whoever holds it with this token (its counter is compared, not the turn) and tells them:
+    // their hold is lost, and the next one's token is larger. For operators: whoever held it may still be working.
+    // `why`, at most 200 bytes, goes into the store's record, where it keeps one. False: somebody else holds it by now, or
+    // nobody.
+    bool break_lock(std::string_view name, token held, std::string_view why, std::error_code& ec);
+
+    // What an operator should know of this store, each with its remedy.
+    [[nodiscard]] std::vector<finding> check(std::error_code& ec);
+
+    // What has to be set up in the store before it is used, in the store's own language. Empty: nothing.
+    [[nodiscard]] std::string schema() const;
 
     const mortise::promises& promises() const noexcept;
 

@@ -14,7 +14,7 @@ namespace mortise::inline v0 {
 // | busy           | held by somebody else and we were asked not to wait         | device_or_resource_busy         |
 // | timed_out      | the wait ended before the grant                             | timed_out                       |
 // | cancelled      | the stop_token of the claim was requested                   | operation_canceled              |
-// | would_deadlock | the caller waits for something it holds itself              | resource_deadlock_would_occur   |
+// | would_deadlock | it would wait for itself, or in a circle with other threads | resource_deadlock_would_occur   |
 // | lost           | the lease ended below the caller                            | owner_dead                      |
 // | not_owner      | unlock or hold() by somebody who holds nothing here         | operation_not_permitted         |
 // | forked         | called in the child of a fork; make a client of its own     | no_child_process                |

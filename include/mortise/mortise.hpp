@@ -9,6 +9,7 @@
 #include <mortise/election.hpp>
 #include <mortise/error.hpp>
 #include <mortise/fenced.hpp>
+#include <mortise/finding.hpp>
 #include <mortise/hold.hpp>
 #include <mortise/multi_lock.hpp>
 #include <mortise/mutex.hpp>
@@ -16,3 +17,4 @@
 #include <mortise/promises.hpp>
 #include <mortise/recursive_mutex.hpp>
 #include <mortise/shared_mutex.hpp>
+#include <mortise/watching.hpp>

@@ -16,7 +16,7 @@ public:
             case errc::cancelled:
                 return "the wait was cancelled";
             case errc::would_deadlock:
-                return "the caller already holds this lock and would wait for itself";
+                return "the wait would never end: the caller holds this lock itself, or waits in a circle";
             case errc::lost:
                 return "the lease ended before the release";
             case errc::not_owner:

@@ -18,6 +18,14 @@ void store::wake(sleeper& who) noexcept {
     if (who.is.exchange(sleeper::answered) == sleeper::asleep) who.is.notify_one();
 }
 
+void store::check(reply<std::vector<finding>> done) {
+    done({});
+}
+
+std::string store::schema() const {
+    return {};
+}
+
 store_wrapper::store_wrapper(const context& outer, const store_factory& make_inner)
     : outer_(outer), inner_(make_inner(context{outer.clock, *this, outer.host, outer.pid})) {}
 
@@ -38,8 +46,14 @@ void store_wrapper::release(std::string_view name, const claim_id& id, reply<rel
 void store_wrapper::list(reply<listing> done) {
     inner_->list(std::move(done));
 }
-void store_wrapper::break_hold(std::string_view name, std::uint64_t counter, reply<bool> done) {
-    inner_->break_hold(name, counter, std::move(done));
+void store_wrapper::break_hold(const break_request& which, reply<break_answer> done) {
+    inner_->break_hold(which, std::move(done));
+}
+void store_wrapper::check(reply<std::vector<finding>> done) {
+    inner_->check(std::move(done));
+}
+std::string store_wrapper::schema() const {
+    return inner_->schema();
 }
 void store_wrapper::sleep(sleeper& who) {
     inner_->sleep(who);

@@ -5,6 +5,7 @@
 #include <mortise/attempt.hpp>
 #include <mortise/boot_clock.hpp>
 #include <mortise/claim_id.hpp>
+#include <mortise/finding.hpp>
 #include <mortise/holder.hpp>
 #include <mortise/observer.hpp>
 #include <mortise/owner.hpp>
@@ -96,6 +97,20 @@ std::string_view to_string(release_result result) noexcept {
             return "unknown";
     }
     return "?";
+}
+
+std::string_view to_string(finding::grade grade) noexcept {
+    switch (grade) {
+        case finding::grade::good:
+            return "good";
+        case finding::grade::note:
+            return "note";
+        case finding::grade::warning:
+            return "warning";
+        case finding::grade::problem:
+            break;
+    }
+    return "problem";
 }
 
 std::string_view to_string(event_kind kind) noexcept {

@@ -4,7 +4,6 @@
 #include "core/watchdog.hpp"
 
 #include <algorithm>
-#include <future>
 
 namespace mortise::inline v0::core {
 namespace {
@@ -219,21 +218,6 @@ void engine::refuse_line(cohort& c, std::error_code why, const std::string& what
         todo.refused.emplace_back(who, refuse(why, c.terms.name, what));
     }
     c.line.clear();
-}
-
-std::vector<held_lock> engine::list(std::error_code& ec) {
-    ec = forked() ? errc::forked : closed_.load() ? errc::closed : errc{};
-    if (ec) return {};
-    const auto said = std::make_shared<std::promise<spi::listing>>();
-    auto answer = said->get_future();
-    store_->list([said](spi::listing all) { said->set_value(std::move(all)); });
-    if (answer.wait_for(options_.patience) != std::future_status::ready) {
-        ec = errc::unreachable;
-        return {};
-    }
-    spi::listing all = answer.get();
-    ec = all.failed;
-    return std::move(all.holds);
 }
 
 spi::duration engine::pause_before_next_look(const cohort& c) const {

@@ -2,6 +2,7 @@
 #include "core/engine.hpp"
 #include "core/reentry.hpp"
 #include "core/registry.hpp"
+#include "core/watching.hpp"
 
 #include <mortise/client.hpp>
 #include <mortise/error.hpp>
@@ -115,6 +116,27 @@ std::vector<held_lock> client::list() {
     std::vector<held_lock> all = list(ec);
     if (ec) throw error(ec, "store " + store() + ": " + ec.message());
     return all;
+}
+
+bool client::renew(std::string_view name, const claim_id& id, std::chrono::nanoseconds lease,
+                   std::error_code& ec) noexcept {
+    return engine_->renew(name, id, lease, ec);
+}
+
+watching client::watch(std::string_view name, change changed) {
+    return core::watch(engine_, name, std::move(changed));
+}
+
+bool client::break_lock(std::string_view name, token held, std::string_view why, std::error_code& ec) {
+    return engine_->break_lock(name, held, why, ec);
+}
+
+std::vector<finding> client::check(std::error_code& ec) {
+    return engine_->check_store(ec);
+}
+
+std::string client::schema() const {
+    return engine_->store().schema();
 }
 
 const promises& client::promises() const noexcept {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "core/lease.hpp"
+#include "core/reentry.hpp"
 
 #include <mortise/attempt.hpp>
 #include <mortise/claim.hpp>
@@ -113,6 +114,9 @@ public:
         spi::clock::timer_id timer = 0;
         std::uint32_t berth = 0;
         std::optional<std::stop_callback<std::function<void()>>> on_stop;
+        owner_key owner = 0;              // who is blocked meanwhile and may hold other locks; 0: nobody we know
+        std::shared_ptr<reentry> frames;  // where its locks are noted
+        std::int64_t thread = 0;
         bool no_wait = false;
         bool stopped = false;  // cancelled before it was in line
     };

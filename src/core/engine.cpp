@@ -15,6 +15,8 @@
 
 #include <algorithm>
 
+#include <unistd.h>
+
 namespace mortise::inline v0::core {
 namespace {
 
@@ -31,6 +33,13 @@ constexpr spi::duration silence = std::chrono::milliseconds{100};
 std::uint32_t this_thread_berth() noexcept {
     thread_local const auto mine = static_cast<std::uint32_t>(claim_id::random().bits[0]) | 1u;
     return mine;
+}
+
+// As the kernel and its tools show it.
+std::int64_t this_thread_number() noexcept {
+    thread_local std::pair<std::uint64_t, std::int64_t> known{~std::uint64_t{0}, 0};
+    if (const auto now = base::fork_generation(); known.first != now) known = {now, ::gettid()};
+    return known.second;
 }
 
 }  // namespace
@@ -160,7 +169,7 @@ std::vector<std::shared_ptr<cohort>> engine::shard::all() const {
 }
 
 void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint32_t berth,
-                   const std::shared_ptr<claimant>& instead_of) {
+                   const std::shared_ptr<claimant>& instead_of, const called_by& by) {
     if (forked()) return done(refuse(errc::forked, wanted.name));
     base::check(wanted);
     if (auto no = not_promised(wanted)) {
@@ -180,6 +189,11 @@ void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint3
     claimant::wait& w = *who->waiting;
     w.done = std::move(done);
     w.berth = berth;
+    if (by.who != 0) {
+        w.owner = by.who;
+        w.frames = by.frames;
+        w.thread = this_thread_number();
+    }
     if (const auto wait = wanted.options.wait) {
         w.no_wait = *wait == spi::duration::zero();
         if (!w.no_wait && *wait < detail::for_ever) w.deadline = who->since + *wait;
@@ -234,7 +248,7 @@ void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint3
     settle_down(who, key);
 }
 
-attempt engine::acquire(claim wanted, const std::shared_ptr<claimant>& instead_of) {
+attempt engine::acquire(claim wanted, const called_by& by, const std::shared_ptr<claimant>& instead_of) {
     struct caller : spi::sleeper {
         std::optional<attempt> result;
     };
@@ -246,7 +260,8 @@ attempt engine::acquire(claim wanted, const std::shared_ptr<claimant>& instead_o
             mine->result.emplace(std::move(result));
             store_->wake(*mine);
         },
-        mine->berth, instead_of);
+        mine->berth, instead_of, by);
+    if (by.who != 0 && mine->is.load() == spi::sleeper::awake) look_for_circles_later();
     store_->sleep(*mine);
     return std::move(*mine->result);
 }
@@ -265,7 +280,7 @@ void engine::settle_down(const std::shared_ptr<claimant>& who, const name_key& k
 }
 
 // A waiting call gives up: its time is over, or it was cancelled.
-void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name, errc why) {
+void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name, errc why, const std::string& what) {
     errands todo;
     {
         shard& s = shard_of(name_key(name));
@@ -283,7 +298,9 @@ void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name
         // not got round to asking it.
         const bool unheard = why == errc::timed_out && c->asked && !c->asked->standing && !c->calling &&
                              clock_->now() - std::max(c->asked->failing_since, who->since) >= silence;
-        todo.refused.emplace_back(who, in_the_way(*c, unheard ? errc::unreachable : why, ahead));
+        refusal no = in_the_way(*c, unheard ? errc::unreachable : why, ahead);
+        if (!what.empty()) no.detail = refuse(no.reason, name, what).detail;
+        todo.refused.emplace_back(who, std::move(no));
         who->is = claimant::phase::over;
         c->line.erase(who->waiting->place);
         if (c->line.empty() && c->is != cohort::state::held) {  // nobody wants it any more

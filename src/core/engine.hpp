@@ -36,6 +36,12 @@ class io_clock;
 class notifier_thread;
 class watchdog;
 
+// Who calls, if it is somebody that may hold other locks while it is blocked: a thread, or an explicit owner.
+struct called_by {
+    owner_key who = 0;
+    std::shared_ptr<reentry> frames{};
+};
+
 class engine final : public spi::events, public std::enable_shared_from_this<engine> {
     struct pass {};  // only make() may construct
 
@@ -48,10 +54,10 @@ public:
     // `done` is called exactly once, from any thread, possibly before start returns. Throws for invalid arguments.
     // `berth` is where the caller sleeps meanwhile, if it does (spi::sleeper).
     void start(claim wanted, unique_function<void(attempt)> done, std::uint32_t berth = 0,
-               const std::shared_ptr<claimant>& instead_of = nullptr);
+               const std::shared_ptr<claimant>& instead_of = nullptr, const called_by& by = {});
 
     // Blocks. `instead_of`: a hold on the same name that the new one takes the place of when it is granted.
-    attempt acquire(claim wanted, const std::shared_ptr<claimant>& instead_of = nullptr);
+    attempt acquire(claim wanted, const called_by& by = {}, const std::shared_ptr<claimant>& instead_of = nullptr);
 
     release_result release(const std::shared_ptr<claimant>& who, std::error_code& ec) noexcept;
     release_result release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept;
@@ -69,8 +75,11 @@ public:
     // "lock 'ticket' (memory:): ..." in front of what there is to say; the reason's own text if that is nothing.
     refusal refuse(std::error_code why, std::string_view name, const std::string& what = {}) const;
 
-    // Who holds what; blocks for at most `patience`.
+    // From outside, as operators and scripts do; these block for at most `patience`.
     std::vector<held_lock> list(std::error_code& ec);
+    bool renew(std::string_view name, const claim_id& id, spi::duration lease, std::error_code& ec) noexcept;
+    bool break_lock(std::string_view name, token held, std::string_view why, std::error_code& ec);
+    std::vector<finding> check_store(std::error_code& ec);
 
     // Runs `what` where user callbacks run.
     bool notify(spi::task what) noexcept;  // false: there is no thread to be had
@@ -138,16 +147,27 @@ private:
         spi::time_point now{};  // when this was decided, if known
     };
 
+    // Asks the store, and waits for its answer.
+    template <class Answer, class Ask>
+    std::optional<Answer> ask_and_wait(Ask&& ask, std::error_code& ec);
+
     // Entry and exit of calls.
     std::optional<refusal> not_promised(const claim& wanted) const;
     std::optional<spi::duration> lease_of(const claim_options& o) const;
     spi::duration margin_of(spi::duration lease) const;
     claim_terms terms_of(claim& wanted) const;
-    void leave(const std::shared_ptr<claimant>& who, const std::string& name, errc why);
+    void leave(const std::shared_ptr<claimant>& who, const std::string& name, errc why, const std::string& what = {});
     void settle_down(const std::shared_ptr<claimant>& who, const name_key& key);
     void run(errands& todo);
     void answer(const std::shared_ptr<claimant>& who, attempt result);
     void tell_lost(claimant& who);
+
+    // Deadlocks between threads of this process.
+    struct blocked_call;
+    void look_for_circles_later() noexcept;
+    void keep_looking_for_circles(spi::duration pause) noexcept;
+    void look_for_circles(spi::duration pause);
+    void blocked_calls(std::vector<blocked_call>& found);
 
     // Asking the store.
     void ask(const std::shared_ptr<cohort>& c, spi::time_point sent);
@@ -198,6 +218,8 @@ private:
     std::atomic<bool> closed_{false};  // no new claims
     std::atomic<bool> shut_{false};    // the store is closed
     std::atomic<bool> awake_{false};   // the io thread has been started
+    std::atomic<bool> looking_for_circles_{false};
+    std::once_flag known_to_block_;
 
     std::mutex quiet_mutex_;
     std::condition_variable quiet_;

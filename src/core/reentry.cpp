@@ -38,6 +38,23 @@ auto reentry::leave(const place& at, owner_key who) noexcept -> departure {
     return last;
 }
 
+mortise::hold reentry::replace(frame& f, const place& at, owner_key who, mortise::hold by,
+                               std::uint32_t weight) noexcept {
+    std::scoped_lock guard{shard_of(key_view{at, who}).mutex};
+    std::swap(f.hold, by);
+    f.weight = weight;
+    return by;
+}
+
+void reentry::each_of(const std::unordered_set<owner_key>& owners,
+                      const std::function<void(const std::string&, owner_key, const frame&)>& visit) {
+    for (shard& s : shards_) {
+        std::scoped_lock guard{s.mutex};
+        for (const auto& [at, f] : s.frames)
+            if (owners.contains(at.who)) visit(at.name, at.who, f);
+    }
+}
+
 auto reentry::extract_through(const void* object) -> std::vector<frame> {
     std::vector<frame> taken;
     for (shard& s : shards_) {

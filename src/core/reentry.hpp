@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace mortise::inline v0::core {
@@ -51,6 +52,13 @@ public:
         std::optional<frame> last{};
     };
     departure leave(const place& at, owner_key who) noexcept;
+
+    // The owner's hold becomes another one, inside the same frame; answers the old one.
+    mortise::hold replace(frame& f, const place& at, owner_key who, mortise::hold by, std::uint32_t weight) noexcept;
+
+    // What these owners are inside of, as long as they do not move: only for those that are blocked meanwhile.
+    void each_of(const std::unordered_set<owner_key>& owners,
+                 const std::function<void(const std::string& name, owner_key who, const frame&)>& visit);
 
     // What was locked through an object that goes away: handed back to the caller to be released.
     std::vector<frame> extract_through(const void* object);

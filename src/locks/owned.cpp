@@ -49,7 +49,7 @@ outcome owned::lock(core::owner_key who, wait_for wait, std::uint32_t weight) {
     claim wanted = claim_;
     wanted.weight = weight;
     wanted.options.wait = wait;
-    attempt got = engine_->acquire(std::move(wanted));
+    attempt got = engine_->acquire(std::move(wanted), {who, frames_});
     if (!got) return {got.reason(), got.refusal().describe()};
     frames_->insert(place_, who, {*std::move(got), this, 1, weight, nesting_ == nesting::counted});
     inside_.fetch_add(1);
@@ -72,10 +72,9 @@ outcome owned::exchange(core::owner_key who, wait_for wait, std::uint32_t weight
     claim wanted = claim_;
     wanted.weight = weight;
     wanted.options.wait = wait;
-    attempt got = engine_->acquire(std::move(wanted), core::claimant::of(frame->hold));
+    attempt got = engine_->acquire(std::move(wanted), {who, frames_}, core::claimant::of(frame->hold));
     if (!got) return {got.reason(), got.refusal().describe()};
-    frame->hold = *std::move(got);
-    frame->weight = weight;
+    frames_->replace(*frame, place_, who, *std::move(got), weight);
     return {};
 }
 

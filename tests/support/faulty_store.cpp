@@ -124,9 +124,10 @@ void faulty_store::list(spi::reply<spi::listing> done) {
     });
 }
 
-void faulty_store::break_hold(std::string_view name, std::uint64_t counter, spi::reply<bool> done) {
-    gate_->pass([this, name = std::string{name}, counter, done = std::move(done)]() mutable {
-        inner().break_hold(name, counter, [this, done = std::move(done)](bool said) mutable {
+void faulty_store::break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) {
+    gate_->pass([this, name = std::string{which.name}, counter = which.counter, note = std::string{which.note},
+                 done = std::move(done)]() mutable {
+        inner().break_hold({name, counter, note}, [this, done = std::move(done)](spi::break_answer said) mutable {
             gate_->pass([done = std::move(done), said]() mutable { done(said); });
         });
     });

@@ -21,7 +21,7 @@ public:
     void renew(std::span<const spi::renewal> asked, spi::reply<std::vector<spi::renewal_answer>> done) override;
     void release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) override;
     void list(spi::reply<spi::listing> done) override;
-    void break_hold(std::string_view name, std::uint64_t counter, spi::reply<bool> done) override;
+    void break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) override;
     void close() noexcept override;
 
     void granted(std::string_view name, const claim_id& id, const spi::grant& what) override;

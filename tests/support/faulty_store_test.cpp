@@ -54,9 +54,9 @@ public:
         note("list");
         done({});
     }
-    void break_hold(std::string_view name, std::uint64_t, spi::reply<bool> done) override {
-        note("break " + std::string{name});
-        done(true);
+    void break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) override {
+        note("break " + std::string{which.name});
+        done(spi::break_answer::broken);
     }
     void close() noexcept override { note("close"); }
 
@@ -127,7 +127,7 @@ TEST_F(faulty_store_test, without_a_plan_everything_passes) {
     renew({"a", "b"});
     release("a");
     store->list([this](const spi::listing&) { heard.push_back("listed"); });
-    store->break_hold("a", 1, [this](bool) { heard.push_back("broken"); });
+    store->break_hold({"a", 1}, [this](spi::break_answer) { heard.push_back("broken"); });
     inner_events().granted("7", id_of(7), {});
     inner_events().lost("8", id_of(8));
     EXPECT_EQ(asked, (lines{"claim a as label", "renew a b", "release a", "list", "break a"}));

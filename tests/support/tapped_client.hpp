@@ -25,7 +25,8 @@ public:
     // Takes it from its holder, as an operator would. False: nobody held it with that token.
     bool break_hold(const std::string& name, token held_with) {
         const auto said = std::make_shared<std::promise<bool>>();
-        store_->break_hold(name, held_with.counter(), [said](bool done) { said->set_value(done); });
+        store_->break_hold({name, held_with.counter()},
+                           [said](spi::break_answer did) { said->set_value(did == spi::break_answer::broken); });
         auto answer = said->get_future();
         return answer.wait_for(std::chrono::seconds{20}) == std::future_status::ready && answer.get();
     }

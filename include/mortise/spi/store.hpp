@@ -5,6 +5,7 @@
 #include <mortise/claim.hpp>
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
+#include <mortise/finding.hpp>
 #include <mortise/hold.hpp>
 #include <mortise/holder.hpp>
 #include <mortise/promises.hpp>
@@ -106,6 +107,19 @@ enum class release_answer {
     unknown,
 };
 
+// To take a lock away from whoever holds it with that counter.
+struct break_request {
+    std::string_view name;
+    std::uint64_t counter = 0;
+    std::string_view note{};  // who and why, one line; for the store's record, where it keeps one
+};
+
+enum class break_answer {
+    broken,
+    not_held,  // somebody else holds it by now, or nobody
+    unknown,
+};
+
 using listed = held_lock;
 
 struct listing {
@@ -155,9 +169,15 @@ public:
     // Who holds what, by name.
     virtual void list(reply<listing>) = 0;
 
-    // Takes the lock from whoever holds it with that counter, tells the holder (events::lost) and raises the next
-    // token. False: somebody else holds it by now, or nobody.
-    virtual void break_hold(std::string_view name, std::uint64_t counter, reply<bool>) = 0;
+    // Takes the lock away, tells the holder (events::lost) and raises the next token.
+    virtual void break_hold(const break_request&, reply<break_answer>) = 0;
+
+    // What an operator should know of this store: settings that weaken a promise, missing rights, a full disk. The default
+    // finds nothing.
+    virtual void check(reply<std::vector<finding>>);
+
+    // What has to be set up in the store before it is used, in the store's own language. Empty: nothing.
+    virtual std::string schema() const;
 
     // Returns once `who` was woken; the store may use the thread meanwhile to look for what it waits for.
     virtual void sleep(sleeper& who);

@@ -20,7 +20,9 @@ public:
     void renew(std::span<const renewal>, reply<std::vector<renewal_answer>>) override;
     void release(std::string_view name, const claim_id&, reply<release_answer>) override;
     void list(reply<listing>) override;
-    void break_hold(std::string_view name, std::uint64_t counter, reply<bool>) override;
+    void break_hold(const break_request&, reply<break_answer>) override;
+    void check(reply<std::vector<finding>>) override;
+    std::string schema() const override;
     void sleep(sleeper& who) override;
     void wake(sleeper& who) noexcept override;
     void close() noexcept override;

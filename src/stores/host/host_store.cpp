@@ -1,9 +1,12 @@
 #include "stores/host/host_store.hpp"
 
 #include "base/limits.hpp"
+#include "base/text.hpp"
 #include "stores/host/bells.hpp"
+#include "stores/host/checkup.hpp"
 #include "stores/host/named_state.hpp"
 #include "stores/host/place.hpp"
+#include "stores/host/record.hpp"
 
 #include <mortise/error.hpp>
 
@@ -71,7 +74,8 @@ public:
     void renew(std::span<const spi::renewal>, spi::reply<std::vector<spi::renewal_answer>>) override;
     void release(std::string_view name, const claim_id&, spi::reply<spi::release_answer>) override;
     void list(spi::reply<spi::listing>) override;
-    void break_hold(std::string_view name, std::uint64_t counter, spi::reply<bool>) override;
+    void break_hold(const spi::break_request&, spi::reply<spi::break_answer>) override;
+    void check(spi::reply<std::vector<finding>>) override;
     void sleep(spi::sleeper& who) override;
     void wake(spi::sleeper& who) noexcept override;
     void close() noexcept override;
@@ -449,16 +453,37 @@ void host_store::list(spi::reply<spi::listing> done) {
     done(std::move(all));
 }
 
-void host_store::break_hold(std::string_view name, std::uint64_t counter, spi::reply<bool> done) {
-    bool broken = false;
+void host_store::break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) {
+    spi::break_answer answer = spi::break_answer::unknown;
     try {
         connect();
-        broken = with(name, 0, ledger::patience, [&](named_state& state, base::instant at, base::effects& out) {
-            return state.break_hold(counter, at, out);
-        });
+        std::string whose;
+        const bool broken =
+            with(which.name, 0, ledger::patience, [&](named_state& state, base::instant at, base::effects& out) {
+                if (const block_number held = state.find_counter(which.counter))
+                    whose = state.describe(held, at.now).describe();
+                return state.break_hold(which.counter, at, out);
+            });
+        answer = broken ? spi::break_answer::broken : spi::break_answer::not_held;
+        if (broken)
+            write_record(where_,
+                         "broke " + base::quoted(which.name) + ", held by " + whose + "; " + std::string(which.note));
     } catch (const std::exception&) {
     }
-    done(broken);
+    done(answer);
+}
+
+void host_store::check(spi::reply<std::vector<finding>> done) {
+    std::vector<finding> found;
+    try {
+        connect();
+        ledger_->check_in_place();
+        found = check_up(where_, *ledger_);
+    } catch (const std::exception& e) {
+        found.push_back(
+            {finding::grade::problem, e.what(), "mend what the message names; until then nothing is granted"});
+    }
+    done(std::move(found));
 }
 
 // The caller's thread waits where whoever lets it in wakes it, and then looks for itself.

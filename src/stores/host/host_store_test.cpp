@@ -110,9 +110,10 @@ spi::listing list(client& locks) {
 }
 
 bool break_hold(client& locks, const std::string& name, std::uint64_t counter) {
-    std::promise<bool> said;
-    core::access::engine_of(locks)->store().break_hold(name, counter, [&](bool done) { said.set_value(done); });
-    return said.get_future().get();
+    std::error_code ec;
+    const bool broken = locks.break_lock(name, token::of(counter, 0), "as a test", ec);
+    EXPECT_FALSE(ec) << ec.message();
+    return broken;
 }
 
 TEST_F(host_store, lists_what_other_processes_hold_and_wait_for) {
@@ -164,6 +165,21 @@ TEST_F(host_store, a_broken_hold_is_known_to_its_holder_and_to_the_next) {
     ASSERT_TRUE(got) << got.refusal().describe();
     EXPECT_GT(got->token(), its);
     EXPECT_EQ(other.wait(), 0);
+}
+
+TEST_F(host_store, writes_down_who_broke_what_and_why) {
+    client locks{url_, {.label = "oncall"}};
+    const hold mine = locks.acquire("deploy", {.label = "nightly"});
+    std::error_code ec;
+    EXPECT_FALSE(locks.break_lock("deploy", token::of(mine.token().counter() + 1, 0), "too late", ec));
+    EXPECT_TRUE(locks.break_lock("deploy", mine.token(), "stuck since Monday", ec));
+    std::ifstream record{directory_ + "/record"};
+    std::string line, more;
+    ASSERT_TRUE(std::getline(record, line));
+    EXPECT_FALSE(std::getline(record, more)) << more;
+    EXPECT_THAT(line,
+                ::testing::MatchesRegex("20..-..-..T..:..:..Z broke 'deploy', held by .* \\(nightly\\).*, token " +
+                                        to_string(mine.token()) + "; by .* \\(oncall\\): stuck since Monday"));
 }
 
 TEST_F(host_store, a_broken_hold_goes_to_whoever_waits_in_another_process) {

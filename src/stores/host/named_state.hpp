@@ -23,6 +23,7 @@ public:
 
     block_number find_holder(const claim_id&) const noexcept;
     block_number find_waiter(const claim_id&) const noexcept;
+    block_number find_counter(std::uint64_t counter) const noexcept;  // of the holders
     block_number first_holder() const noexcept { return at_ == 0 ? 0 : name().holders.first; }
     block_number hint() const noexcept { return hint_; }  // now
     block_number first_in_queue() const noexcept { return at_ == 0 ? 0 : name().queue.first; }
@@ -35,7 +36,6 @@ private:
     std::uint64_t used() const noexcept { return at_ == 0 ? 0 : name().used; }
     void begin(std::uint32_t capacity);
     void last_counter(std::uint64_t n) noexcept { in_.raise_counter(n); }
-    block_number find_counter(std::uint64_t counter) const noexcept;
     base::kept_claim first_waiting() const { return at(name().queue.first); }
     std::size_t place_of(block_number n) const noexcept;
     void hold(const base::kept_claim& granted);

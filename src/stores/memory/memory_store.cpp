@@ -107,8 +107,13 @@ public:
         done(table_->release(session_, name, id));
     }
     void list(spi::reply<spi::listing> done) override { done({.holds = table_->list()}); }
-    void break_hold(std::string_view name, std::uint64_t counter, spi::reply<bool> done) override {
-        done(table_->break_hold(name, counter));
+    void break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) override {
+        using enum spi::break_answer;
+        done(table_->break_hold(which.name, which.counter) ? broken : not_held);
+    }
+    void check(spi::reply<std::vector<finding>> done) override {
+        done({{finding::grade::note, "reaches the threads of this process only, and is gone with it",
+               "processes of one machine meet on host:"}});
     }
     void close() noexcept override {
         if (closed_) return;

@@ -1,0 +1,120 @@
+#include "core/watching.hpp"
+
+#include "base/limits.hpp"
+#include "core/engine.hpp"
+
+#include <mortise/error.hpp>
+
+#include <algorithm>
+
+namespace mortise::inline v0 {
+namespace core {
+namespace {
+
+bool same(const held_lock& a, const held_lock& b) {
+    return a.name == b.name && a.holder.token == b.holder.token && a.holder.pid == b.holder.pid &&
+           a.holder.host == b.holder.host && a.holder.label == b.holder.label && a.capacity == b.capacity &&
+           a.weight == b.weight && a.waiting == b.waiting;
+}
+
+}  // namespace
+
+lookout::lookout(std::shared_ptr<engine> home, std::string_view name, client::change changed)
+    : home_(std::move(home)), name_(name), changed_(std::move(changed)) {}
+
+bool lookout::begin() {
+    if (!post_look()) return false;
+    keep_time();
+    return true;
+}
+
+bool lookout::post_look() {
+    if (posted_.exchange(true)) return true;
+    return home_->notify([self = shared_from_this()] {
+        self->posted_ = false;
+        self->look();
+    });
+}
+
+void lookout::keep_time() noexcept {
+    try {
+        home_->clock().at(home_->clock().now() + pace, [weak = weak_from_this()] {
+            const auto self = weak.lock();
+            if (self && !self->home_->shut() && self->post_look()) self->keep_time();
+        });
+    } catch (const std::exception&) {  // no timer to be had: the client has ended
+    }
+}
+
+void lookout::look() {
+    if (home_->shut() || home_->forked()) return;
+    {
+        const std::scoped_lock guard{calling_};
+        const spi::time_point now = home_->clock().now();
+        if (stopped_ || (asked_ && now - *asked_ < home_->options().patience)) return;
+        if (asked_ && failed_ != errc::unreachable) tell(errc::unreachable);
+        if (stopped_) return;
+        asked_ = now;
+    }
+    home_->store().list([weak = weak_from_this()](spi::listing all) {
+        const auto self = weak.lock();
+        if (self) self->home_->notify([self, all = std::move(all)]() mutable { self->seen(std::move(all)); });
+    });
+}
+
+void lookout::seen(spi::listing all) {
+    const std::scoped_lock guard{calling_};
+    asked_.reset();
+    if (stopped_) return;
+    if (all.failed) {
+        if (all.failed != failed_) tell(all.failed);
+        return;
+    }
+    auto& locks = all.holds;
+    if (!name_.empty()) std::erase_if(locks, [&](const held_lock& l) { return l.name != name_; });
+    const bool known = told_ && !failed_ && std::equal(locks.begin(), locks.end(), last_.begin(), last_.end(), same);
+    last_ = std::move(locks);
+    if (!known) tell({});
+}
+
+void lookout::tell(std::error_code failed) {
+    told_ = true;
+    failed_ = failed;
+    try {
+        changed_(last_, failed);
+    } catch (...) {
+    }
+}
+
+void lookout::stop() noexcept {
+    if (home_->forked()) return;  // the parent's
+    const std::scoped_lock guard{calling_};
+    stopped_ = true;
+}
+
+watching watch(std::shared_ptr<engine> home, std::string_view name, client::change changed) {
+    if (!changed) throw error(errc::invalid_option, "watch: the callback is empty; give one that can be called");
+    if (!name.empty()) base::check_name(name);
+    if (home->forked()) throw error(errc::forked, "watch: " + make_error_code(errc::forked).message());
+    const auto begun = std::make_shared<lookout>(home, name, std::move(changed));
+    if (!begun->begin()) throw error(errc::exhausted, "watch: there is no thread to run the callback on");
+    return watching{begun};
+}
+
+}  // namespace core
+
+watching::watching() noexcept = default;
+watching::watching(std::shared_ptr<core::lookout> begun) noexcept : lookout_(std::move(begun)) {}
+watching::watching(watching&&) noexcept = default;
+watching& watching::operator=(watching&& other) noexcept {
+    if (this != &other) {
+        if (lookout_) lookout_->stop();
+        lookout_ = std::move(other.lookout_);
+    }
+    return *this;
+}
+watching::~watching() {
+    if (lookout_) lookout_->stop();
+}
+
+}  // namespace mortise::inline v0

@@ -1,0 +1,89 @@
+#include "stores/host/checkup.hpp"
+
+#include "base/text.hpp"
+#include "stores/host/bells.hpp"
+#include "stores/host/named_state.hpp"
+#include "stores/host/place.hpp"
+
+#include <mortise/boot_clock.hpp>
+#include <mortise/error.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <linux/magic.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+
+namespace mortise::inline v0::stores::host {
+namespace {
+
+using enum finding::grade;
+
+constexpr std::uint64_t little_room = 16u << 20;
+
+finding where_it_is(const place& where) {
+    if (!where.shared) return {good, "in " + where.directory + ", for this user's processes on this machine", {}};
+    return {good, "in " + where.directory + ", for whoever may write that directory", {}};
+}
+
+std::optional<finding> room(const place& where) {
+    struct statvfs fs {};
+    if (::statvfs(where.directory.c_str(), &fs) != 0) return std::nullopt;
+    const std::uint64_t free = static_cast<std::uint64_t>(fs.f_bavail) * fs.f_frsize;
+    if (free >= little_room) return finding{good, std::to_string(free >> 20) + " MiB free on its file system", {}};
+    return finding{free == 0 ? problem : warning, std::to_string(free >> 10) + " KiB free on its file system",
+                   "make room: new names and waiters need blocks of 512 bytes"};
+}
+
+std::optional<finding> what_it_is_on(const place& where) {
+    struct statfs fs {};
+    if (::statfs(where.directory.c_str(), &fs) != 0 || fs.f_type != TMPFS_MAGIC) return std::nullopt;
+    return finding{note, "on a file system in memory: detached claims end with the machine, as do all others", {}};
+}
+
+// Also whether the ledger can be had at all: a stopped process may be inside.
+std::vector<finding> contents(ledger& records) {
+    std::vector<finding> found;
+    const auto begun = boot_clock::now();
+    ledger::access in{records};
+    const auto got = boot_clock::now();
+    std::size_t names = 0, holds = 0, waiting = 0, dead = 0;
+    in.each([&](block_number n) {
+        ++names;
+        const std::string name{in.name(n).text()};
+        const named_state state{in, name};
+        waiting += state.waiting();
+        for (block_number c = state.first_holder(); c != 0; c = state.after(c)) {
+            ++holds;
+            const base::kept_claim held = state.at(c);
+            if (!held.detached && !records.alive(seat_of(held.session), held.session)) ++dead;
+        }
+    });
+    found.push_back({good, "answers within " + base::readable(got - begun), {}});
+    found.push_back({good,
+                     std::to_string(names) + " names known, " + std::to_string(holds) + " held, " +
+                         std::to_string(waiting) + " waiting",
+                     {}});
+    if (dead > 0)
+        found.push_back(
+            {note, std::to_string(dead) + " held by processes that are gone", "none: whoever asks next gets them"});
+    if (const std::string wrong = in.problem(); !wrong.empty())
+        found.push_back(
+            {problem, "the file is damaged: " + wrong,
+             "stop all who use it, remove the file 'locks' in " + records.directory() + ", start them again"});
+    return found;
+}
+
+}  // namespace
+
+std::vector<finding> check_up(const place& where, ledger& records) {
+    std::vector<finding> found{where_it_is(where)};
+    if (auto more = what_it_is_on(where)) found.push_back(*std::move(more));
+    if (auto more = room(where)) found.push_back(*std::move(more));
+    for (auto& one : contents(records)) found.push_back(std::move(one));
+    return found;
+}
+
+}  // namespace mortise::inline v0::stores::host

@@ -1,0 +1,16 @@
+// What operators did to the locks of this directory, for whoever asks later.
+#pragma once
+
+#include <mortise/config.hpp>
+
+#include <string_view>
+
+namespace mortise::inline v0::stores::host {
+
+struct place;
+
+// Appends one line, with the time in front, to the file `record`. Past a mebibyte the old one is kept as `record.old`, and a
+// new one begun. Best effort: what was done is done, whether or not it can be written down.
+void write_record(const place& where, std::string_view line) noexcept;
+
+}  // namespace mortise::inline v0::stores::host
