@@ -6,11 +6,18 @@
 #include <mortise/holder.hpp>
 
 #include <string>
+#include <vector>
 
 namespace command {
 
 // "web-3 pid 4711 (nightly)"
 std::string who(const mortise::holder& one);
+
+// "alone", "reading", "2 of 5"
+std::string share_of(const mortise::held_lock& one);
+
+// A line of headings, then one for each.
+std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all);
 
 json as_json(const mortise::holder& one);
 json as_json(const mortise::held_lock& one);

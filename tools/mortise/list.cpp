@@ -8,7 +8,6 @@
 #include <mortise/client.hpp>
 
 #include <algorithm>
-#include <array>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -18,36 +17,6 @@ namespace {
 
 using mortise::held_lock;
 
-constexpr std::uint32_t shared = std::uint32_t{1} << 31;
-
-// "alone", "reading", "2 of 5"
-std::string share(const held_lock& one) {
-    if (one.weight == one.capacity) return one.capacity == shared ? "writing" : "alone";
-    if (one.capacity == shared) return one.weight == 1 ? "reading" : "upgradeable";
-    return std::to_string(one.weight) + " of " + std::to_string(one.capacity);
-}
-
-void print_table(const std::vector<held_lock>& all) {
-    using row = std::array<std::string, 6>;
-    std::vector<row> rows{{"NAME", "HOLDER", "HELD FOR", "SHARE", "WAITING", "TOKEN"}};
-    for (const held_lock& one : all) {
-        rows.push_back({plain(one.name), who(one.holder), readable(one.holder.held_for), share(one),
-                        std::to_string(one.waiting), mortise::to_string(one.holder.token)});
-    }
-    row widest;
-    for (std::size_t column = 0; column < widest.size(); ++column) {
-        for (const row& each : rows)
-            if (each[column].size() > widest[column].size()) widest[column] = each[column];
-    }
-    for (const row& each : rows) {
-        for (std::size_t column = 0; column < each.size(); ++column) {
-            const bool last = column + 1 == each.size();
-            std::cout << each[column]
-                      << (last ? "\n" : std::string(widest[column].size() - each[column].size() + 2, ' '));
-        }
-    }
-}
-
 int list(const request& asked) {
     mortise::client locks{asked.settings.store};
     const std::vector<held_lock> all = locks.list();
@@ -56,7 +25,7 @@ int list(const request& asked) {
     } else if (all.empty()) {
         std::cout << "nothing is held on " << plain(locks.store()) << "\n";
     } else {
-        print_table(all);
+        for (const std::string& row : as_table(all)) std::cout << row << "\n";
     }
     return 0;
 }
@@ -74,7 +43,7 @@ int show(const request& asked) {
     }
     if (all.empty()) std::cout << in_quotes(name) << " is not held\n";
     for (const held_lock& one : all) {
-        std::cout << in_quotes(name) << " is held by " << who(one.holder) << ", " << share(one) << ", for "
+        std::cout << in_quotes(name) << " is held by " << who(one.holder) << ", " << share_of(one) << ", for "
                   << readable(one.holder.held_for) << ", token " << mortise::to_string(one.holder.token) << "; "
                   << one.waiting << " waiting\n";
     }

@@ -26,6 +26,11 @@ inline std::size_t columns_of(int descriptor) noexcept {
     return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+inline std::size_t rows_of(int descriptor) noexcept {
+    winsize size{};
+    return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
+}
+
 // A whole line to stderr in one write, so that lines of several processes do not mix.
 inline void complain(const std::string& line) noexcept {
     static_cast<void>(!::write(STDERR_FILENO, (line + "\n").c_str(), line.size() + 1));

@@ -41,5 +41,9 @@ const verb& acquire_verb();
 const verb& release_verb();
 const verb& list_verb();
 const verb& show_verb();
+const verb& watch_verb();
+const verb& break_verb();
+const verb& doctor_verb();
+const verb& schema_verb();
 
 }  // namespace command

@@ -1,0 +1,128 @@
+// `watch`, `break`, `doctor`, `schema`.
+#include "program.hpp"
+#include "tools/mortise/changes.hpp"
+
+#include <mortise/client.hpp>
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+namespace command {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StartsWith;
+
+mortise::held_lock lock(const std::string& name, std::uint64_t counter, std::size_t waiting = 0) {
+    mortise::held_lock made{.name = name, .waiting = waiting};
+    made.holder.token = mortise::token::of(counter, 0);
+    return made;
+}
+
+std::string told(const std::vector<mortise::held_lock>& before, const std::vector<mortise::held_lock>& after) {
+    std::string text;
+    for (const lock_change& one : changes(before, after)) {
+        text += one.is == lock_change::what::taken ? "+" : one.is == lock_change::what::released ? "-" : "?";
+        text += one.lock.name + " ";
+    }
+    return text;
+}
+
+TEST(lock_changes, are_what_was_taken_and_released_and_the_queues) {
+    EXPECT_EQ(told({}, {}), "");
+    EXPECT_EQ(told({}, {lock("a", 1)}), "+a ");
+    EXPECT_EQ(told({lock("a", 1)}, {lock("a", 1)}), "");
+    EXPECT_EQ(told({lock("a", 1)}, {}), "-a ");
+    EXPECT_EQ(told({lock("a", 1)}, {lock("a", 2)}), "-a +a ") << "another holder";
+    EXPECT_EQ(told({lock("a", 1)}, {lock("a", 1, 3)}), "?a ");
+    EXPECT_EQ(told({lock("a", 1, 3)}, {lock("a", 2, 3), lock("b", 1)}), "-a +a +b ");
+    EXPECT_EQ(told({lock("a", 1), lock("a", 2)}, {lock("a", 1, 1), lock("a", 2, 1)}), "?a ") << "readers share a queue";
+}
+
+class outside_command : public command_suite {};
+
+TEST_F(outside_command, watch_in_a_pipe_prints_a_line_for_each_change) {
+    mortise::client locks{"host:" + store_, {.label = "nightly"}};
+    mortise::hold a = locks.acquire("a");
+    child made = start({"watch"});
+    ASSERT_TRUE(eventually_says("out", "taken 'a'"));
+    EXPECT_THAT(content(scratch_ / "out"),
+                MatchesRegex("20..-..-..T..:..:..Z taken 'a' by .* pid [0-9]+ \\(nightly\\), alone, token [0-9]+\n"));
+    mortise::hold b = locks.acquire("b");
+    EXPECT_TRUE(eventually_says("out", "taken 'b'"));
+    a.release();
+    EXPECT_TRUE(eventually_says("out", "released 'a'"));
+    child waits = start({"hold", "b"}, "other");
+    EXPECT_TRUE(eventually_says("out", "queue 'b' 1 waiting"));
+    b.release();
+    EXPECT_EQ(waits.wait(), 0);
+    made.tell(SIGTERM);
+    EXPECT_EQ(made.wait(), 0);
+    EXPECT_EQ(content(scratch_ / "err"), "");
+}
+
+TEST_F(outside_command, watch_tells_machines_of_one_lock_only) {
+    mortise::client locks{"host:" + store_};
+    const mortise::hold a = locks.acquire("a");
+    const mortise::hold b = locks.acquire("b");
+    const outcome got = mortise({"watch", "--json", "--for", "1s", "b"});
+    EXPECT_EQ(got.code, 0) << got.err;
+    EXPECT_THAT(got.out, StartsWith(R"({"name":"b","holder":{"host":)"));
+    EXPECT_THAT(got.out, HasSubstr(R"("event":"taken","at":"20)"));
+    EXPECT_EQ(std::count(got.out.begin(), got.out.end(), '\n'), 1);
+}
+
+TEST_F(outside_command, watch_of_a_store_that_is_not_there_is_an_error) {
+    const outcome got = mortise({"watch", "--for", "1s", "--store", "host:/proc/nothing"});
+    EXPECT_EQ(got.code, 69);
+    EXPECT_THAT(got.err, HasSubstr("/proc/nothing"));
+}
+
+TEST_F(outside_command, breaks_the_hold_that_was_looked_at_and_leaves_a_record) {
+    mortise::client locks{"host:" + store_, {.label = "nightly"}};
+    const mortise::hold mine = locks.acquire("x");
+    const std::string token = mortise::to_string(mine.token());
+    const outcome wrong = mortise({"break", "x", "--token", "12345"});
+    EXPECT_EQ(wrong.code, 1);
+    EXPECT_THAT(wrong.err, HasSubstr("is not held with token 12345"));
+    EXPECT_TRUE(mine.valid());
+    const outcome got = mortise({"break", "x", "--token", token, "--why", "stuck since Monday"});
+    EXPECT_EQ(got.code, 0) << got.err;
+    EXPECT_THAT(got.err, MatchesRegex("mortise: broke 'x', held by .* pid [0-9]+ \\(nightly\\), token " + token +
+                                      "; by .*: stuck since Monday\n"));
+    EXPECT_TRUE(eventually([&] { return !mine.valid(); }));
+    EXPECT_THAT(content(store_ + "/record"), HasSubstr("stuck since Monday"));
+    EXPECT_EQ(mortise({"break", "x", "--token", token}).code, 1);
+    const mortise::hold next = locks.acquire("x");
+    EXPECT_GT(next.token(), mine.token());
+    const outcome as_json = mortise({"break", "x", "--json", "--token", mortise::to_string(next.token())});
+    EXPECT_THAT(as_json.out, StartsWith(R"({"name":"x","token":")" + mortise::to_string(next.token()) + '"'));
+}
+
+TEST_F(outside_command, the_doctor_finds_a_healthy_store_healthy) {
+    const outcome got = mortise({"doctor"});
+    EXPECT_EQ(got.code, 0) << got.err;
+    EXPECT_THAT(got.out, HasSubstr("good     in " + store_));
+    EXPECT_THAT(got.out, HasSubstr("Exclusion ends when:"));
+    EXPECT_EQ(got.out.find('\x1b'), got.out.npos) << "no colours in a pipe";
+    EXPECT_THAT(mortise({"doctor", "--json"}).out, StartsWith(R"({"grade":"good","what":"in )"));
+}
+
+TEST_F(outside_command, the_doctor_names_what_is_wrong_and_what_to_do) {
+    static_cast<void>(mortise({"hold", "x"}));
+    std::ofstream{store_ + "/locks"} << "not ours";
+    const outcome got = mortise({"doctor"});
+    EXPECT_EQ(got.code, 69);
+    EXPECT_THAT(got.out, HasSubstr("problem"));
+    EXPECT_THAT(got.out, HasSubstr("-> "));
+}
+
+TEST_F(outside_command, schema_says_that_nothing_is_needed) {
+    EXPECT_EQ(mortise({"schema"}).out, "nothing has to be set up in host:" + store_ + "\n");
+    EXPECT_THAT(mortise({"schema", "--json"}).out, HasSubstr(R"("schema":"")"));
+}
+
+}  // namespace
+}  // namespace command

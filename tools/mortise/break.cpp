@@ -1,0 +1,78 @@
+// `break`: takes a lock away from a holder that is stuck.
+#include "claims.hpp"
+#include "failure.hpp"
+#include "holders.hpp"
+#include "report.hpp"
+#include "settings.hpp"
+#include "verbs.hpp"
+
+#include <mortise/client.hpp>
+
+#include <charconv>
+#include <ctime>
+#include <iostream>
+
+namespace command {
+namespace {
+
+mortise::token read_token(const std::optional<std::string>& text) {
+    if (!text)
+        refuse("which hold? give --token T, as show and list print it: it is broken only if it is still that one");
+    std::uint64_t value = 0;
+    const auto read = std::from_chars(text->data(), text->data() + text->size(), value);
+    if (read.ec != std::errc{} || read.ptr != text->data() + text->size() || value == 0)
+        refuse("--token " + in_quotes(*text) + " is no token: a whole number, as show and list print it");
+    return mortise::token{value};
+}
+
+std::string whose(const std::vector<mortise::held_lock>& all, const std::string& name, mortise::token held) {
+    for (const mortise::held_lock& one : all)
+        if (one.name == name && one.holder.token.counter() == held.counter()) return who(one.holder);
+    return {};
+}
+
+int break_it(const request& asked) {
+    const std::string& name = asked.given.words.front();
+    const mortise::token held = read_token(asked.given.value("--token"));
+    const std::string why = asked.given.value("--why").value_or("");
+    mortise::client locks{asked.settings.store, {.label = asked.settings.label.value_or("mortise break")}};
+    const std::string holder = whose(locks.list(), name, held);
+    std::error_code ec;
+    const bool broken = locks.break_lock(name, held, why, ec);
+    if (ec) throw mortise::error(ec, in_quotes(name) + " on " + locks.store() + ": " + ec.message());
+    if (!broken)
+        throw failure(exit_code::busy, in_quotes(name) + " is not held with token " + mortise::to_string(held) +
+                                           " (any more); see: mortise show " + name);
+    const std::string by = this_holder();
+    if (asked.settings.json) {
+        json made;
+        made.add("name", name).add("token", mortise::to_string(held)).add("holder", holder).add("by", by);
+        std::cout << made.add("why", why).text() << "\n";
+    }
+    complain("mortise: broke " + in_quotes(name) + ", held by " + (holder.empty() ? "somebody" : holder) + ", token " +
+             mortise::to_string(held) + "; by " + by + (why.empty() ? "" : ": " + plain(why)));
+    return 0;
+}
+
+}  // namespace
+
+const verb& break_verb() {
+    static const verb made{
+        .name = "break",
+        .summary = "takes a lock away from a holder that is stuck",
+        .usage = "--token T [--why TEXT] NAME",
+        .options = {{0, "token", "T", "the hold that is meant, as show prints it"},
+                    {0, "why", "TEXT", "for the record"}},
+        .words = {.least = 1, .most = 1, .usage = "NAME"},
+        .notes =
+            "Only if NAME is still held with that token. The holder is told, and the next\n"
+            "token is larger; but it may go on working, so stop it first if you can. Who,\n"
+            "when and why goes to stderr and into the store's record.\n"
+            "Exit: 0, 1 it is no longer that one, 69 store unreachable.\n",
+        .examples = {"set -- $(mortise acquire x) && mortise break x --token $2 --why test 2>&1"},
+        .perform = &break_it,
+    };
+    return made;
+}
+
+}  // namespace command
