@@ -11,6 +11,7 @@
 #include <mortise/holder.hpp>
 #include <mortise/observer.hpp>
 #include <mortise/promises.hpp>
+#include <mortise/raw_limits.hpp>
 #include <mortise/unique_function.hpp>
 #include <mortise/watching.hpp>
 
@@ -130,6 +131,9 @@ public:
     [[nodiscard]] std::string schema() const;
 
     const mortise::promises& promises() const noexcept;
+
+    // The bare primitives of this store, for measuring beside them. Touches nothing until one is opened.
+    mortise::raw_limits raw_limits() const;
 
     // The address as given, secrets masked.
     const std::string& store() const noexcept;

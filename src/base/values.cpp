@@ -9,6 +9,7 @@
 #include <mortise/holder.hpp>
 #include <mortise/observer.hpp>
 #include <mortise/owner.hpp>
+#include <mortise/raw_limits.hpp>
 
 #include <atomic>
 
@@ -16,6 +17,8 @@
 #include <time.h>
 
 namespace mortise::inline v0 {
+
+raw_end::~raw_end() = default;
 
 boot_clock::time_point boot_clock::now() noexcept {
     timespec t{};

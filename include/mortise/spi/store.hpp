@@ -9,6 +9,7 @@
 #include <mortise/hold.hpp>
 #include <mortise/holder.hpp>
 #include <mortise/promises.hpp>
+#include <mortise/raw_limits.hpp>
 #include <mortise/spi/clock.hpp>
 #include <mortise/unique_function.hpp>
 
@@ -178,6 +179,10 @@ public:
 
     // What has to be set up in the store before it is used, in the store's own language. Empty: nothing.
     virtual std::string schema() const;
+
+    // What this store costs without us (see raw_limits.hpp): at least one limit of kind `lock` or `trips` and one of kind
+    // `turns`, on connections of their own. Does not connect. What it answers may outlive the store.
+    virtual mortise::raw_limits raw_limits() const = 0;
 
     // Returns once `who` was woken; the store may use the thread meanwhile to look for what it waits for.
     virtual void sleep(sleeper& who);

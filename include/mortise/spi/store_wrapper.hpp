@@ -23,6 +23,7 @@ public:
     void break_hold(const break_request&, reply<break_answer>) override;
     void check(reply<std::vector<finding>>) override;
     std::string schema() const override;
+    mortise::raw_limits raw_limits() const override;
     void sleep(sleeper& who) override;
     void wake(sleeper& who) noexcept override;
     void close() noexcept override;

@@ -6,6 +6,7 @@
 #include "stores/host/checkup.hpp"
 #include "stores/host/named_state.hpp"
 #include "stores/host/place.hpp"
+#include "stores/host/raw.hpp"
 #include "stores/host/record.hpp"
 
 #include <mortise/error.hpp>
@@ -44,6 +45,7 @@ const mortise::promises& promised() {
         .detached = true,
         .leases = true,
         .upgrades = true,
+        .processes = true,
         .most_capacity = base::most_capacity,
         .default_lease = std::nullopt,  // the kernel tells when a holder died
         .reach = "processes of one machine",
@@ -76,6 +78,7 @@ public:
     void list(spi::reply<spi::listing>) override;
     void break_hold(const spi::break_request&, spi::reply<spi::break_answer>) override;
     void check(spi::reply<std::vector<finding>>) override;
+    mortise::raw_limits raw_limits() const override { return raw_limits_in(where_); }
     void sleep(spi::sleeper& who) override;
     void wake(spi::sleeper& who) noexcept override;
     void close() noexcept override;

@@ -2,6 +2,7 @@
 
 #include "base/limits.hpp"
 #include "stores/memory/memory_table.hpp"
+#include "stores/memory/raw.hpp"
 
 #include <mortise/error.hpp>
 
@@ -115,6 +116,7 @@ public:
         done({{finding::grade::note, "reaches the threads of this process only, and is gone with it",
                "processes of one machine meet on host:"}});
     }
+    mortise::raw_limits raw_limits() const override { return bare_limits(); }
     void close() noexcept override {
         if (closed_) return;
         closed_ = true;
