@@ -14,6 +14,9 @@ using std::chrono::seconds;
 // How often a claim in the store's line looks again, in case a push got lost and nobody's lease sets the pace.
 constexpr spi::duration idle_look = seconds{10};
 
+// How long before the end of a wait it looks for the last time.
+constexpr spi::duration last_words = milliseconds{100};
+
 // 0 to 1, different for every claim: so that a crowd does not come back in step.
 double spread(const claim_id& id, unsigned salt) noexcept {
     const auto mixed = (id.bits[0] + salt * 0x9e3779b97f4a7c15u) >> 11;
@@ -98,6 +101,7 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
                 c->asked->failing_since = spi::time_point::max();
                 const bool first = !c->asked->standing;
                 c->asked->standing = std::move(said.standing);
+                c->asked->heard = now;
                 if (said.is == verdict::refused && said.reason == errc::cancelled) {
                     end(c);  // the grant ended before its reply arrived: ask anew, as somebody else
                     succeed(c, todo);
@@ -222,7 +226,13 @@ void engine::refuse_line(cohort& c, std::error_code why, const std::string& what
 
 spi::duration engine::pause_before_next_look(const cohort& c) const {
     const spi::duration pace = c.terms.lease ? *c.terms.lease / 3 : idle_look;
-    const spi::duration usual = pace + part(pace / 10, spread(c.id, 0));
+    spi::duration usual = pace + part(pace / 10, spread(c.id, 0));
+    // Once more before the wait ends in vain, so that it can say who is in the way by then.
+    const spi::time_point until = c.line.empty() ? spi::time_point::max() : c.line.front()->waiting->deadline;
+    if (until != spi::time_point::max()) {
+        const spi::duration left = until - last_words - c.asked->heard;
+        if (left > last_words) usual = std::min(usual, left);
+    }
     const spi::standing& at = *c.asked->standing;
     if (at.place.value_or(1) > 1 || !at.free_in) return usual;
     // Next in line: look when the holder's lease ends, which the store may not tell us of.

@@ -77,6 +77,7 @@ public:
     struct question {
         spi::time_point failing_since = spi::time_point::max();  // first of the requests without an answer
         std::optional<spi::standing> standing;                   // what the store last said of our chances
+        spi::time_point heard{};                                 // when it did
         unsigned failures = 0;
     };
 

@@ -1,6 +1,7 @@
 // Whoever does not get the lock learns who has it, and how long the line is.
 #include "conformance/suite.hpp"
 #include "support/recording_observer.hpp"
+#include "support/waiting.hpp"
 
 #include <mortise/error.hpp>
 
@@ -50,6 +51,27 @@ TEST_P(refusals, name_the_holder) {
     }
     const hold unlabelled = locks.acquire("other");
     expect_us(others.try_acquire("other").refusal(), "the holder's client", unlabelled.token());
+}
+
+TEST_P(refusals, of_a_long_wait_name_who_holds_it_at_its_end) {
+    client locks = make_client({.hand_over_turns = 0});
+    client others = make_client();
+    hold first = locks.acquire("n", {.label = "first"});
+    auto second = std::async(std::launch::async, [&] { return locks.acquire("n", {.label = "second"}); });
+    const auto waiting = [&](std::size_t how_many) {
+        return eventually([&] { return others.list().front().waiting == how_many; }, plenty);
+    };
+    ASSERT_TRUE(waiting(1));
+    auto third = std::async(std::launch::async, [&] { return others.try_acquire("n", {.wait = 2s}); });
+    ASSERT_TRUE(waiting(2));
+    first.release();
+    const hold now = second.get();
+    const attempt got = third.get();
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.reason(), errc::timed_out);
+    expect_us(got.refusal(), "second", now.token());
+    EXPECT_GE(got.refusal().holder->held_for, 500ms) << "it is told when the wait ends, not when it was last looked at";
+    EXPECT_EQ(got.refusal().place, 1u);
 }
 
 TEST_P(refusals, of_a_bounded_wait_say_timed_out_and_name_holder_and_place) {

@@ -173,7 +173,7 @@ TEST_F(hostile, claims_that_disagree_on_capacity_are_a_kind_mismatch) {
     ASSERT_TRUE(five.granted());
     for (const call* refused : {&three, &whole}) {
         EXPECT_EQ(refused->reason(), errc::kind_mismatch);
-        EXPECT_THAT(refused->refusal().describe(), HasSubstr("capacity 5"));
+        EXPECT_THAT(refused->refusal().describe(), HasSubstr("in use as 5 permits"));
         EXPECT_THAT(refused->refusal().describe(), HasSubstr("must agree"));
     }
     EXPECT_EQ(world.table().list().size(), 1u);
