@@ -74,7 +74,7 @@ private:
         locks_->start(std::move(wanted), [box = inbox_](mortise::attempt got) { box->answer(std::move(got)); });
         const bool live = is_terminal(STDERR_FILENO) && !json();
         const bool waits = !terms_.wanted.options.wait || terms_.wanted.options.wait->count() > 0;
-        if (waits && (live || verbose())) display_.emplace(locks_, terms_.wanted.name, live);
+        if (waits && (live || verbose())) display_.emplace(locks_, terms_.wanted.name, live, terms_.wrapper_group);
     }
 
     void set_timer() {

@@ -10,6 +10,7 @@
 #include <stop_token>
 
 #include <poll.h>
+#include <unistd.h>
 
 namespace command {
 namespace {
@@ -31,7 +32,7 @@ taken take(const request& asked, mortise::claim wanted, const signal_source& sig
     got.locks->start(std::move(wanted), [box = got.news](mortise::attempt answer) { box->answer(std::move(answer)); });
     std::optional<waiting_display> display;
     const bool live = is_terminal(STDERR_FILENO) && !asked.settings.json;
-    if (live || asked.settings.verbose) display.emplace(got.locks, name, live);
+    if (live || asked.settings.verbose) display.emplace(got.locks, name, live, ::getpgrp());
 
     int interrupted = 0;
     inbox::news heard;

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <thread>
 
+#include <unistd.h>
+
 namespace command {
 
 using namespace std::chrono_literals;
@@ -43,6 +45,7 @@ struct waiting_display::state {
     std::shared_ptr<mortise::client> locks;
     std::string name;
     bool live = false;
+    pid_t job = 0;
 
     // False: it is over.
     bool rest(std::chrono::milliseconds span) {
@@ -59,7 +62,8 @@ struct waiting_display::state {
             if (ec) continue;
             const place_in_queue::view seen = queue.look(all, name);
             if (live) {
-                line.draw(said = line_of(name, seen));
+                said = line_of(name, seen);
+                if (::tcgetpgrp(STDERR_FILENO) == job) line.draw(said);
                 continue;
             }
             const std::string news = (seen.holder ? who(*seen.holder) : "") + std::to_string(seen.place);
@@ -70,11 +74,12 @@ struct waiting_display::state {
     }
 };
 
-waiting_display::waiting_display(std::shared_ptr<mortise::client> locks, std::string name, bool live)
+waiting_display::waiting_display(std::shared_ptr<mortise::client> locks, std::string name, bool live, pid_t job)
     : state_(std::make_shared<state>()) {
     state_->locks = std::move(locks);
     state_->name = std::move(name);
     state_->live = live;
+    state_->job = job;
     std::thread{[kept = state_] { kept->watch(); }}.detach();
 }
 

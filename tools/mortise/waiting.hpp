@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace command {
 
 // What one look at the store's list tells a waiter. Pure.
@@ -32,11 +34,12 @@ private:
 
 std::string line_of(const std::string& name, const place_in_queue::view& seen);
 
-// Looks once a second, in a thread of its own, until told to end: a live line on a terminal; plain lines, one for each change,
-// elsewhere. The thread may be in the midst of a question to the store then, so nobody waits for it.
+// Looks once a second, in a thread of its own, until told to end. On a terminal it is a live line, drawn while the job, a
+// process group, is in the foreground; elsewhere plain lines, one for each change. The thread may be in the midst of a
+// question to the store when it is told to end, so nobody waits for it.
 class waiting_display {
 public:
-    waiting_display(std::shared_ptr<mortise::client> locks, std::string name, bool live);
+    waiting_display(std::shared_ptr<mortise::client> locks, std::string name, bool live, pid_t job);
     ~waiting_display() { end(); }
     waiting_display(const waiting_display&) = delete;
     waiting_display& operator=(const waiting_display&) = delete;
