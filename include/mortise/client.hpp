@@ -103,13 +103,18 @@ public:
     // this name releases nothing.
     release_result release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept;
 
+    // The same without waiting, as start.
+    void start_release(std::string_view name, const claim_id& id, release_completion done);
+
     // Extends a claim by its id, from anywhere, to `lease` from now; never shortens it. False: it has ended (errc::lost), or
     // the store did not say (`ec` tells why).
     bool renew(std::string_view name, const claim_id& id, std::chrono::nanoseconds lease, std::error_code& ec) noexcept;
 
-    // Who holds what on this store, by name; everybody's, not just this client's. Waits at most `patience` for the answer.
+    // Who holds what on this store, by name; everybody's, not just this client's. Waits at most `patience` for the answer;
+    // start_list does not wait, and calls back as start does.
     [[nodiscard]] std::vector<held_lock> list();
     [[nodiscard]] std::vector<held_lock> list(std::error_code& ec);
+    void start_list(unique_function<void(std::vector<held_lock>, std::error_code)> done);
 
     // Calls `changed` with what list() would answer, now and whenever it has changed, until the handle is destroyed. Looks
     // a few times a second, so what came and went in between is not seen, and a change of held_for alone is none. With an

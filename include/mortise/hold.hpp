@@ -30,6 +30,9 @@ enum class release_result {
 
 MORTISE_API std::string_view to_string(release_result) noexcept;
 
+// Told how a release ended that nobody waited for: the answer, and why it is `unknown` if it is.
+using release_completion = unique_function<void(release_result, std::error_code)>;
+
 // A move-only handle, free to travel between threads and coroutines: ownership is the handle, not the thread.
 // Destroying it releases (kept_by::lease excepted); that never throws and is bounded
 // (client_options::release_wait).
@@ -83,6 +86,11 @@ public:
     // answer is `unknown`: errc::unreachable, forked, closed.
     release_result release() noexcept;
     release_result release(std::error_code& ec) noexcept;
+
+    // The same without waiting: returns at once and calls `done` exactly once with that answer, as client::start does; for an
+    // empty hold on the thread at hand. The handle holds nothing from now on and may be destroyed. Throws invalid_option for
+    // an empty `done`.
+    void start_release(release_completion done);
 
     // Whether there is something to release: granted and not released, valid or not.
     explicit operator bool() const noexcept;

@@ -1,4 +1,5 @@
 #include "base/url.hpp"
+#include "core/calling_back.hpp"
 #include "core/engine.hpp"
 #include "core/reentry.hpp"
 #include "core/registry.hpp"
@@ -85,26 +86,22 @@ hold client::acquire(std::string_view name, const claim_options& options, std::e
 }
 
 void client::start(claim wanted, completion done) {
-    if (!done) throw error(errc::invalid_option, "start: the completion is empty; give one that can be called");
-    if (engine_->forked()) return engine_->start(std::move(wanted), std::move(done));  // there is no notifier here
-    engine_->start(std::move(wanted), [engine = engine_.get(), done = std::move(done)](attempt result) mutable {
-        struct job {
-            completion done;
-            attempt result;
-            void run() noexcept {
-                try {
-                    done(std::move(result));
-                } catch (...) {
-                }
-            }
-        };
-        const auto call = std::make_shared<job>(job{std::move(done), std::move(result)});
-        if (!engine->notify([call] { call->run(); })) call->run();  // no thread to be had: here, rather than never
-    });
+    core::check_completion(done);
+    engine_->start(std::move(wanted), core::on_notifier(*engine_, std::move(done)));
 }
 
 release_result client::release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept {
     return engine_->release(name, id, ec);
+}
+
+void client::start_release(std::string_view name, const claim_id& id, release_completion done) {
+    core::check_completion(done);
+    engine_->start_release(name, id, core::on_notifier(*engine_, std::move(done)));
+}
+
+void client::start_list(unique_function<void(std::vector<held_lock>, std::error_code)> done) {
+    core::check_completion(done);
+    engine_->start_list(core::on_notifier(*engine_, std::move(done)));
 }
 
 std::vector<held_lock> client::list(std::error_code& ec) {

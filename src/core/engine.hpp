@@ -26,6 +26,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -34,6 +35,7 @@ namespace mortise::inline v0::core {
 class farewell;
 class io_clock;
 class notifier_thread;
+class open_question;
 class watchdog;
 
 // Who calls, if it is somebody that may hold other locks while it is blocked: a thread, or an explicit owner.
@@ -62,7 +64,13 @@ public:
     release_result release(const std::shared_ptr<claimant>& who, std::error_code& ec) noexcept;
     release_result release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept;
     void let_go(const std::shared_ptr<claimant>& who) noexcept;  // of a dropped hold
-    void renew_early(const claimant& who);                       // and does not wait for the answer
+
+    // The same without waiting: `done` is called exactly once, from any thread, possibly before these return.
+    void start_release(const std::shared_ptr<claimant>& who, release_completion done);
+    void start_release(std::string_view name, const claim_id& id, release_completion done);
+    void start_list(unique_function<void(std::vector<held_lock>, std::error_code)> done);
+
+    void renew_early(const claimant& who);  // and does not wait for the answer
 
     boot_clock::time_point valid_until(const claimant& who) const noexcept;
     bool valid(const claimant& who) const noexcept;
@@ -150,6 +158,23 @@ private:
     // Asks the store, and waits for its answer.
     template <class Answer, class Ask>
     std::optional<Answer> ask_and_wait(Ask&& ask, std::error_code& ec);
+    // A hold on its way out. Without a farewell the answer is known: `result`.
+    struct parting {
+        std::shared_ptr<farewell> asked{};
+        release_result result = release_result::released;
+        bool silent = false;  // not ours to tell of
+        bool was_lost = false;
+        spi::time_point since{};
+        spi::duration held_for{};
+    };
+    parting depart(const std::shared_ptr<claimant>& who, std::error_code& ec) noexcept;
+    void departed(claimant& who, const parting& left, std::error_code ec) noexcept;
+    std::shared_ptr<claimant> holder_of(std::string_view name, const claim_id& id);
+    std::error_code may_not_ask(std::string_view name) const noexcept;
+    void wait_for(const std::shared_ptr<farewell>& asked, bool was_lost, release_completion done);
+    void wait_for(const std::shared_ptr<open_question>& asked, spi::duration patience);
+    void forget(const std::shared_ptr<open_question>& asked) noexcept;
+    void give_up_questions() noexcept;
 
     // Entry and exit of calls.
     std::optional<refusal> not_promised(const claim& wanted) const;
@@ -224,6 +249,9 @@ private:
     std::mutex quiet_mutex_;
     std::condition_variable quiet_;
     std::atomic<int> goodbyes_{0};
+
+    std::mutex questions_mutex_;
+    std::unordered_map<std::shared_ptr<open_question>, spi::clock::timer_id> questions_;
 
     std::atomic<std::size_t> unseen_events_{0};
     std::atomic<std::uint64_t> dropped_events_{0};

@@ -43,15 +43,29 @@ void farewell::try_again() {
 void farewell::answered(spi::release_answer said) {
     if (said == spi::release_answer::unknown) return;
     spi::clock::timer_id timer = 0;
+    unique_function<void(spi::release_answer)> then;
     {
         std::scoped_lock guard{mutex_};
         if (answer_) return;
         answer_ = said;
+        then = std::move(then_);
         answered_.store(true, std::memory_order_release);
         timer = std::exchange(timer_, 0);
         changed_.notify_all();
     }
     if (timer != 0) home_->clock().cancel(timer);
+    if (then) then(said);
+}
+
+void farewell::then(unique_function<void(spi::release_answer)> call) {
+    {
+        std::scoped_lock guard{mutex_};
+        if (!answer_) {
+            then_ = std::move(call);
+            return;
+        }
+    }
+    call(*answer_);
 }
 
 std::optional<spi::release_answer> farewell::wait(spi::duration patience) {

@@ -4,6 +4,7 @@
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
+#include <mortise/unique_function.hpp>
 
 #include <atomic>
 #include <condition_variable>
@@ -27,6 +28,9 @@ public:
 
     void send();
 
+    // Calls `call` with the store's answer, if it comes: here if it has. At most one is kept.
+    void then(unique_function<void(spi::release_answer)> call);
+
     // The store's answer, or nothing if it takes longer than `patience`.
     std::optional<spi::release_answer> wait(spi::duration patience);
 
@@ -45,6 +49,7 @@ private:
     std::atomic<bool> answered_{false};
     spi::clock::timer_id timer_ = 0;
     unsigned tries_ = 0;
+    unique_function<void(spi::release_answer)> then_;
 };
 
 }  // namespace mortise::inline v0::core

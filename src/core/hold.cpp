@@ -1,4 +1,5 @@
 #include "base/text.hpp"
+#include "core/calling_back.hpp"
 #include "core/engine.hpp"
 
 #include <mortise/error.hpp>
@@ -91,6 +92,13 @@ release_result hold::release(std::error_code& ec) noexcept {
     if (granted_) return granted_->cohort->home->release(granted_, ec);
     ec = errc::not_owner;
     return release_result::unknown;
+}
+
+void hold::start_release(release_completion done) {
+    core::check_completion(done);
+    if (!granted_) return done(release_result::unknown, errc::not_owner);
+    core::engine& home = *granted_->cohort->home;
+    home.start_release(granted_, core::on_notifier(home, std::move(done)));
 }
 
 hold::operator bool() const noexcept {

@@ -4,6 +4,7 @@
 #include "core/farewell.hpp"
 #include "core/io_clock.hpp"
 #include "core/notifier_thread.hpp"
+#include "core/question.hpp"
 #include "core/watchdog.hpp"
 
 #include <mortise/error.hpp>
@@ -55,40 +56,39 @@ void engine::pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, erra
     c->holder = todo.granted;
 }
 
-release_result engine::release(const std::shared_ptr<claimant>& who, std::error_code& ec) noexcept {
+// The decision, and everything that does not wait for the store.
+engine::parting engine::depart(const std::shared_ptr<claimant>& who, std::error_code& ec) noexcept {
     ec.clear();
     if (forked()) {
         ec = errc::forked;
-        return release_result::unknown;
+        return {.result = release_result::unknown, .silent = true};
     }
     errands todo;
+    parting left;
     const auto c = who->cohort;
     shard& s = shard_of(*c);
-    std::shared_ptr<farewell> asked;
     std::unique_ptr<claimant::watch> watched;  // the user's: destroyed after the lock
-    bool was_lost = false;
-    spi::duration held_for{};
     {
         std::scoped_lock guard{s.mutex};
         if (closed_.load() && who->is.exchange(claimant::phase::over) == claimant::phase::holding) who->closed = true;
         if (who->is.load() != claimant::phase::holding) {
             ec = who->closed ? errc::closed : who->releasing ? errc::busy : errc{};
-            return who->result;
+            return {.result = who->result, .silent = true};
         }
-        const spi::time_point now = todo.now = clock_->now();
+        const spi::time_point now = todo.now = left.since = clock_->now();
         who->is = claimant::phase::over;
         who->releasing = true;
         watched = std::move(who->watched);
-        held_for = now - who->since;
+        left.held_for = now - who->since;
         c->holder.reset();
-        was_lost = c->is == cohort::state::ended || now >= c->lease.deadline();
-        if (!was_lost && may_pass_on(*c, now)) {
+        left.was_lost = c->is == cohort::state::ended || now >= c->lease.deadline();
+        if (!left.was_lost && may_pass_on(*c, now)) {
             ++c->turn;
             pass_on(c, now, todo);
             who->result = release_result::released;
             who->releasing = false;
         } else {
-            asked = todo.goodbye = goodbye(*c, now);
+            left.asked = todo.goodbye = goodbye(*c, now);
             if (c->is == cohort::state::held) {
                 end(c);
                 succeed(c, todo);
@@ -96,45 +96,90 @@ release_result engine::release(const std::shared_ptr<claimant>& who, std::error_
         }
     }
     run(todo);
-    release_result result = release_result::released;
-    if (asked) {
-        const spi::duration spent = clock_->now() - todo.now;  // the store may have kept us
-        result = read(asked->wait(options_.release_wait - spent), was_lost);
-        if (result == release_result::unknown) ec = errc::unreachable;
-        who->result = result;
-        who->releasing = false;
+    return left;
+}
+
+void engine::departed(claimant& who, const parting& left, std::error_code ec) noexcept {
+    if (left.silent) return;
+    who.result = left.result;
+    who.releasing = false;
+    emit(event_kind::released, who.cohort->terms.name, token::of(who.cohort->counter, who.turn),
+         left.was_lost ? make_error_code(errc::lost) : ec, left.held_for);
+}
+
+release_result engine::release(const std::shared_ptr<claimant>& who, std::error_code& ec) noexcept {
+    parting left = depart(who, ec);
+    if (left.asked) {
+        const spi::duration spent = clock_->now() - left.since;  // the store may have kept us
+        left.result = read(left.asked->wait(options_.release_wait - spent), left.was_lost);
+        if (left.result == release_result::unknown) ec = errc::unreachable;
     }
-    emit(event_kind::released, c->terms.name, token::of(c->counter, who->turn),
-         was_lost ? make_error_code(errc::lost) : ec, held_for);
-    return result;
+    departed(*who, left, ec);
+    return left.result;
+}
+
+void engine::start_release(const std::shared_ptr<claimant>& who, release_completion done) {
+    std::error_code ec;
+    parting left = depart(who, ec);
+    if (!left.asked) {
+        departed(*who, left, ec);
+        return done(left.result, ec);
+    }
+    const auto asked = std::move(left.asked);
+    wait_for(asked, left.was_lost,
+             [self = shared_from_this(), who, left, done = std::move(done)](release_result result,
+                                                                            std::error_code why) mutable {
+                 left.result = result;
+                 self->departed(*who, left, why);
+                 done(result, why);
+             });
 }
 
 release_result engine::release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept {
-    ec.clear();
-    if (forked() || closed_.load()) {
-        ec = forked() ? errc::forked : errc::closed;
-        return release_result::unknown;
-    }
-    try {
-        base::check_name(name);
-    } catch (const error& e) {
-        ec = e.code();
-        return release_result::unknown;
-    }
-    // Ours, and alive: its owner is to know.
-    std::shared_ptr<claimant> owner;
-    {
-        const name_key key{name};
-        shard& s = shard_of(key);
-        std::scoped_lock guard{s.mutex};
-        if (const auto c = s.find(key, id)) owner = c->holder.lock();
-    }
-    if (owner) return release(owner, ec);
+    ec = may_not_ask(name);
+    if (ec) return release_result::unknown;
+    if (const auto owner = holder_of(name, id)) return release(owner, ec);
     const auto asked = std::make_shared<farewell>(shared_from_this(), std::string(name), id, clock_->now());
     asked->send();
     const release_result result = read(asked->wait(options_.release_wait), false);
     if (result == release_result::unknown) ec = errc::unreachable;
     return result;
+}
+
+void engine::start_release(std::string_view name, const claim_id& id, release_completion done) {
+    if (const auto ec = may_not_ask(name)) return done(release_result::unknown, ec);
+    if (const auto owner = holder_of(name, id)) return start_release(owner, std::move(done));
+    const auto asked = std::make_shared<farewell>(shared_from_this(), std::string(name), id, clock_->now());
+    asked->send();
+    wait_for(asked, false, std::move(done));
+}
+
+void engine::wait_for(const std::shared_ptr<farewell>& said, bool was_lost, release_completion done) {
+    const auto asked = std::make_shared<question<release_result>>(release_result::unknown, std::move(done));
+    said->then([self = shared_from_this(), asked, was_lost](spi::release_answer answer) {
+        asked->answer(read(answer, was_lost));
+        self->forget(asked);
+    });
+    wait_for(asked, options_.release_wait);
+}
+
+std::error_code engine::may_not_ask(std::string_view name) const noexcept {
+    if (forked() || closed_.load()) return forked() ? errc::forked : errc::closed;
+    try {
+        base::check_name(name);
+    } catch (const error& e) {
+        return e.code();
+    }
+    return {};
+}
+
+// Ours, and alive: its owner is to know.
+std::shared_ptr<claimant> engine::holder_of(std::string_view name, const claim_id& id) {
+    const name_key key{name};
+    shard& s = shard_of(key);
+    std::scoped_lock guard{s.mutex};
+    const auto c = s.find(key, id);
+    return c ? c->holder.lock() : nullptr;
 }
 
 void engine::let_go(const std::shared_ptr<claimant>& who) noexcept {
@@ -190,6 +235,7 @@ void engine::close() noexcept {
     watchdog_->stop();
     if (own_clock_ != nullptr) own_clock_->stop();
     store_->close();
+    give_up_questions();
     if (own_notifier_ != nullptr) own_notifier_->stop(left());
 }
 
