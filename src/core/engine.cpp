@@ -225,6 +225,8 @@ void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint3
         if (closed_.load() || w.stopped) {
             who->is = claimant::phase::over;
             too_late = closed_.load() ? errc::closed : errc::cancelled;
+        } else if (instead_of && (too_late = not_replaceable(*instead_of))) {
+            who->is = claimant::phase::over;
         } else if (joinable != s.joinable.end() && (*joinable)->terms.interchangeable(terms)) {
             join(*joinable, who, todo);
         } else {
@@ -379,6 +381,13 @@ void engine::end(const std::shared_ptr<cohort>& c) {
     watch(c, spi::time_point::max());
     s.erase(*c);
     if (c->instead_of) c->instead_of->being_replaced = false;
+}
+
+// What somebody still holds, and nobody else is about to replace.
+std::error_code engine::not_replaceable(const claimant& who) {
+    if (who.is.load() != claimant::phase::holding) return errc::not_owner;
+    if (who.cohort->is != cohort::state::held) return errc::lost;
+    return who.cohort->being_replaced ? make_error_code(errc::would_deadlock) : std::error_code{};
 }
 
 // Its place was taken by another claim of this client: it ends, and the store knows.

@@ -211,6 +211,8 @@ private:
     void end(const std::shared_ptr<cohort>& c);
     void replace(const std::shared_ptr<cohort>& old, errands& todo);
     void succeed(const std::shared_ptr<cohort>& c, errands& todo);
+    static std::error_code not_replaceable(const claimant& who);
+    void confirm(const std::shared_ptr<cohort>& c);
     void lose(const std::shared_ptr<cohort>& c, std::error_code why, errands& todo);
     void watch(const std::shared_ptr<cohort>& c, spi::time_point due);
     std::shared_ptr<farewell> goodbye(const cohort& c, spi::time_point now);

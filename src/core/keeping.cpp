@@ -83,6 +83,21 @@ void engine::lose(const std::shared_ptr<cohort>& c, std::error_code why, errands
     succeed(c, todo);
 }
 
+// Whether the store still knows a hold, whose loss it would not have told us of.
+void engine::confirm(const std::shared_ptr<cohort>& c) {
+    const spi::renewal asked{c->terms.name, c->id, c->terms.lease.value_or(spi::duration::zero())};
+    store_->renew({&asked, 1}, [c](std::vector<spi::renewal_answer> said) {
+        if (said.empty() || said.front() != spi::renewal_answer::lost) return;
+        errands todo;
+        {
+            std::scoped_lock guard{c->home->shard_of(*c).mutex};
+            if (c->is != cohort::state::held || c->being_replaced) return;
+            c->home->apply(c, c->lease.revoked(), errc::lost, todo);
+        }
+        c->home->run(todo);
+    });
+}
+
 void engine::renew_early(const claimant& who) {
     const auto c = who.cohort;
     spi::time_point now;

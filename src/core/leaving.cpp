@@ -35,11 +35,15 @@ release_result read(std::optional<spi::release_answer> said, bool was_lost) noex
 
 std::shared_ptr<farewell> engine::goodbye(const cohort& c, spi::time_point now) {
     const auto life = c.terms.lease.value_or(options_.patience);
-    return std::make_shared<farewell>(c.home, c.terms.name, c.id, now + life);
+    auto said = std::make_shared<farewell>(c.home, c.terms.name, c.id, now + life);
+    // An upgrade that is given up may have been granted a moment before: then what it was to replace is gone.
+    if (c.instead_of) said->then([old = c.instead_of](spi::release_answer) { old->home->confirm(old); });
+    return said;
 }
 
 bool engine::may_pass_on(const cohort& c, spi::time_point now) const {
     if (!c.terms.shareable || c.line.empty() || c.turn + 1u >= options_.hand_over_turns) return false;
+    if (c.being_replaced) return false;  // the store may have ended it already
     if (c.lease.now_is() != lease::state::held) return false;
     const auto life = c.lease.life();
     return !life || c.lease.deadline() - now >= *life / 2;
