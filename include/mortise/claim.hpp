@@ -54,6 +54,13 @@ struct claim_options {
     std::stop_token stop{};
 };
 
+// How long one call waits, and what ends it early; for locks whose other options were given when they were made. `stop` ends
+// this call, the lock's own `options.stop` every call.
+struct wait_options {
+    std::optional<std::chrono::nanoseconds> wait{};  // unset: the verb's own, as in claim_options
+    std::stop_token stop{};
+};
+
 // A name has a capacity, a claim a weight; claims are granted first come, first served while the weights fit.
 // A mutex is 1 of 1; a permit k of n. All claims on a name must agree on its capacity (else errc::kind_mismatch).
 struct claim {

@@ -80,6 +80,10 @@ public:
         return try_acquire_within(count, detail::until(deadline));
     }
 
+    // Never blocks: calls `done` exactly once with the answer, as client::start does. Without how.wait it waits for ever. The
+    // semaphore may be destroyed meanwhile. Throws invalid_option for an invalid count or an empty `done`.
+    void start(std::ptrdiff_t count, const wait_options& how, client::completion done);
+
     // How many there are in all. How many are free is not told: it would be out of date before it arrived.
     std::ptrdiff_t permits() const noexcept;
     const std::string& name() const noexcept;

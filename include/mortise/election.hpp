@@ -1,6 +1,7 @@
 // One leader at a time, and everybody may know who.
 #pragma once
 
+#include <mortise/attempt.hpp>
 #include <mortise/boot_clock.hpp>
 #include <mortise/claim.hpp>
 #include <mortise/client.hpp>
@@ -70,6 +71,11 @@ public:
         return try_campaign_within(detail::until(deadline));
     }
 
+    // Never blocks: calls `done` exactly once, as client::start does, with nothing when it leads and else with the refusal.
+    // Without how.wait it waits for ever. Destroying the election ends the campaign; `done` is told cancelled.
+    using completion = unique_function<void(std::optional<refusal>)>;
+    void start_campaign(const wait_options& how, completion done);
+
     // **The truth.** Compares the clock itself, as hold::valid() does: false from the local deadline on, with no thread
     // having to run first.
     bool is_leader() const noexcept;
@@ -93,6 +99,8 @@ public:
     release_result resign() noexcept;
     release_result resign(std::error_code& ec) noexcept;
 
+    void start_resign(release_completion done);  // without waiting, as hold::start_release
+
     // Who leads, as the store sees it: host, pid, label and term (holder::token). Nothing: nobody does. Needs no campaign
     // and takes no part in one; out of date as soon as it is read, so it is for people and for routing, not for deciding
     // who may write. It reads all names of the store: not for tight loops. Throws, or sets `ec`: unreachable, ...
@@ -105,7 +113,7 @@ private:
     bool try_campaign_within(std::chrono::nanoseconds wait);
 
     struct body;
-    std::unique_ptr<body> body_;
+    std::shared_ptr<body> body_;  // shared with a campaign that may outlive the election
 };
 
 }  // namespace mortise::inline v0

@@ -27,6 +27,10 @@ namespace mortise::inline v0 {
 
 class multi_attempt;
 
+namespace locks {
+class gathering;
+}
+
 // The holds of several names, which stand and fall together. A move-only handle like hold; destroying it releases all
 // (kept_by::lease excepted).
 //
@@ -68,11 +72,15 @@ public:
     release_result release() noexcept;
     release_result release(std::error_code& ec) noexcept;
 
+    // The same without waiting, as hold::start_release.
+    void start_release(release_completion done);
+
     // Whether there is something to release: granted and not released, valid or not.
     explicit operator bool() const noexcept;
 
 private:
     friend class multi_lock;
+    friend class locks::gathering;
     struct state;
     explicit multi_hold(std::shared_ptr<state> granted) noexcept;
 
@@ -155,6 +163,12 @@ public:
     [[nodiscard]] multi_attempt try_acquire_until(const std::chrono::time_point<Clock, Duration>& deadline) {
         return try_acquire_within(detail::until(deadline));
     }
+
+    // Never blocks: calls `done` exactly once with the answer, as client::start does, on the notifier thread of one of the
+    // clients. Without how.wait it waits for ever. What was taken is given back before `done` is called with a refusal. The
+    // multi_lock may be destroyed meanwhile.
+    using completion = unique_function<void(multi_attempt)>;
+    void start(const wait_options& how, completion done);
 
     // The mutex form.
     void lock();

@@ -1,6 +1,7 @@
 // std::shared_mutex, but for a fleet; with reads that can become writes.
 #pragma once
 
+#include <mortise/attempt.hpp>
 #include <mortise/claim.hpp>
 #include <mortise/client.hpp>
 #include <mortise/config.hpp>
@@ -105,6 +106,36 @@ public:
     void downgrade(std::error_code& ec);
     void downgrade_to_shared();
     void downgrade_to_shared(std::error_code& ec);
+
+    // The handle form: holds that belong to no thread, movable and each on its own; for coroutines, and for whoever locks here
+    // and unlocks there. What a thread has locked with the verbs above is not looked at. acquire waits for ever unless
+    // how.wait says otherwise and throws mortise::error for every refusal; try_acquire answers a hold or a refusal, and does
+    // not wait unless told.
+    [[nodiscard]] mortise::hold acquire(const wait_options& how = {});
+    [[nodiscard]] mortise::hold acquire_shared(const wait_options& how = {});
+    [[nodiscard]] mortise::hold acquire_upgradeable(const wait_options& how = {});
+    [[nodiscard]] attempt try_acquire(const wait_options& how = {});
+    [[nodiscard]] attempt try_acquire_shared(const wait_options& how = {});
+    [[nodiscard]] attempt try_acquire_upgradeable(const wait_options& how = {});
+
+    // Never block: call `done` exactly once with the answer, as client::start does. Without how.wait they wait for ever. The
+    // shared_mutex may be destroyed meanwhile.
+    void start(const wait_options& how, client::completion done);
+    void start_shared(const wait_options& how, client::completion done);
+    void start_upgradeable(const wait_options& how, client::completion done);
+
+    // One hold becomes another in one step: `config_hold = config.upgrade(config_hold)`. The answer is the new hold, and the
+    // old handle holds nothing any more, as if released. What fails leaves it as it was; refused are not_owner (empty,
+    // released, of another client or another lock), lost, would_deadlock (a plain read that wants more, or a second step
+    // while one is under way), invalid_option (it is of that kind already). A hold that is released during the wait ends it.
+    // To cancel in the very moment of the grant may lose the old hold; it is told like every loss.
+    [[nodiscard]] mortise::hold upgrade(const mortise::hold& reading, const wait_options& how = {});
+    [[nodiscard]] attempt try_upgrade(const mortise::hold& reading, const wait_options& how = {});
+    void start_upgrade(const mortise::hold& reading, const wait_options& how, client::completion done);
+    [[nodiscard]] mortise::hold downgrade(const mortise::hold& writing);
+    void start_downgrade(const mortise::hold& writing, client::completion done);
+    [[nodiscard]] mortise::hold downgrade_to_shared(const mortise::hold& more);
+    void start_downgrade_to_shared(const mortise::hold& more, client::completion done);
 
     // The calling thread's hold, in whichever way: token and validity. Throws errc::not_owner when it holds nothing.
     // Good until the next unlock, upgrade or downgrade.

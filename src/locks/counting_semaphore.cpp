@@ -1,4 +1,6 @@
+#include "core/calling_back.hpp"
 #include "core/engine.hpp"
+#include "locks/wait_end.hpp"
 
 #include <mortise/counting_semaphore.hpp>
 #include <mortise/error.hpp>
@@ -26,14 +28,16 @@ struct counting_semaphore::body {
     body(const body&) = delete;
     body& operator=(const body&) = delete;
 
-    attempt acquire(std::ptrdiff_t count, std::optional<std::chrono::nanoseconds> wait) const {
+    locks::one_call call(std::ptrdiff_t count, const wait_options& how) const {
         if (count < 1 || count > wanted.capacity)
             complain(std::to_string(count) + " permits of " + std::to_string(wanted.capacity) + ": use 1 to " +
                      std::to_string(wanted.capacity));
-        claim mine = wanted;
-        mine.weight = static_cast<std::uint32_t>(count);
-        mine.options.wait = wait;
-        return engine->acquire(std::move(mine));
+        locks::one_call mine{wanted, how};
+        mine.wanted().weight = static_cast<std::uint32_t>(count);
+        return mine;
+    }
+    attempt acquire(std::ptrdiff_t count, std::optional<std::chrono::nanoseconds> wait) const {
+        return call(count, {.wait = wait}).acquire(*engine);
     }
 
     [[noreturn]] void complain(const std::string& what) const {
@@ -73,6 +77,11 @@ attempt counting_semaphore::try_acquire(std::ptrdiff_t count) {
 }
 attempt counting_semaphore::try_acquire_within(std::ptrdiff_t count, std::chrono::nanoseconds wait) {
     return body_->acquire(count, wait);
+}
+
+void counting_semaphore::start(std::ptrdiff_t count, const wait_options& how, client::completion done) {
+    core::check_completion(done);
+    body_->call(count, how).start(*body_->engine, core::on_notifier(*body_->engine, std::move(done)));
 }
 
 std::ptrdiff_t counting_semaphore::permits() const noexcept {

@@ -1,9 +1,10 @@
+#include "core/calling_back.hpp"
 #include "core/engine.hpp"
+#include "locks/wait_end.hpp"
 
 #include <mortise/election.hpp>
 #include <mortise/error.hpp>
 
-#include <functional>
 #include <mutex>
 #include <utility>
 
@@ -37,8 +38,14 @@ struct election::body {
     body(const body&) = delete;
     body& operator=(const body&) = delete;
 
-    std::optional<refusal> campaign(std::optional<nanoseconds> wait, std::stop_token stop = {});  // none: it leads
+    struct effort;
+    using answer = std::optional<refusal>;  // none: it leads
+
+    answer campaign(const wait_options& how);
+    static void start_campaign(const std::shared_ptr<body>& self, const wait_options& how, completion done);
     release_result resign(std::error_code& ec) noexcept;
+    void start_resign(release_completion done);
+    hold step_down() noexcept;
     std::optional<holder> leader(std::error_code& ec) const;
 
     refusal no(errc why, const std::string& what = {}) const { return engine->refuse(why, wanted.name, what); }
@@ -57,50 +64,109 @@ struct election::body {
 
     mutable std::mutex mutex;
     hold term;
-    std::stop_source* running = nullptr;  // of the campaign under way
+    std::shared_ptr<effort> running;  // the campaign under way
+
+private:
+    std::optional<answer> begin(const std::shared_ptr<effort>& mine, const wait_options& how);
+    claim asked_by(const effort& mine, const wait_options& how) const;
+    hold finish(const effort& mine, hold elected);
 };
 
-std::optional<refusal> election::body::campaign(std::optional<nanoseconds> wait, std::stop_token stop) {
+// One campaign: what ends it, and what became of it. resign() and the end of the election reach it while it runs.
+struct election::body::effort {
+    locks::wait_end end;
+    std::stop_source resigned;
+    hold before;  // of a term that is over
+};
+
+// None: there is something to wait for.
+std::optional<election::body::answer> election::body::begin(const std::shared_ptr<effort>& mine,
+                                                            const wait_options& how) {
     if (engine->forked()) return no(errc::forked);
-    std::stop_source end;
-    hold over;
-    {
-        std::scoped_lock guard{mutex};
-        if (term.valid()) return std::nullopt;
-        if (running != nullptr) return no(errc::busy, "this candidate is campaigning already, on another thread");
-        running = &end;
-        over = std::move(term);
-    }
-    // Also if something throws: from now on resign() must not find the campaign.
-    const auto finish = [&](hold elected) {
-        std::scoped_lock guard{mutex};
-        running = nullptr;
-        if (end.stop_requested()) return elected;  // too late: given back
-        term = std::move(elected);
-        return hold{};
-    };
+    std::scoped_lock guard{mutex};
+    if (term.valid()) return answer{};
+    if (running) return no(errc::busy, "this candidate is campaigning already");
+    mine->end.end_with(wanted.options.stop);
+    mine->end.end_with(how.stop);
+    mine->end.end_with(mine->resigned.get_token());
+    mine->before = std::move(term);
+    running = mine;
+    return std::nullopt;
+}
+
+claim election::body::asked_by(const effort& mine, const wait_options& how) const {
+    claim asked = wanted;
+    asked.options.wait = how.wait;
+    asked.options.stop = mine.end.token();
+    return asked;
+}
+
+// Too late: it is to be given back.
+hold election::body::finish(const effort& mine, hold elected) {
+    std::scoped_lock guard{mutex};
+    running.reset();
+    if (mine.end.token().stop_requested()) return elected;
+    term = std::move(elected);
+    return {};
+}
+
+election::body::answer election::body::campaign(const wait_options& how) {
+    const auto mine = std::make_shared<effort>();
+    if (auto known = begin(mine, how)) return *std::move(known);
     try {
-        over = hold{};
-        const auto stop_all = [&end] { end.request_stop(); };
-        const std::stop_callback one{std::move(stop), stop_all};
-        const std::stop_callback other{wanted.options.stop, stop_all};
-        claim mine = wanted;
-        mine.options.wait = wait;
-        mine.options.stop = end.get_token();
-        attempt got = engine->acquire(std::move(mine));
+        mine->before = hold{};
+        attempt got = engine->acquire(asked_by(*mine, how));
         if (!got) {
-            finish({});
+            finish(*mine, {});
             return got.refusal();
         }
-        if (hold late = finish(*std::move(got))) {
+        if (hold late = finish(*mine, *std::move(got))) {
             late.release();
             return no(errc::cancelled);
         }
         return std::nullopt;
-    } catch (...) {
-        finish({});
+    } catch (...) {  // from now on resign() must not find the campaign
+        finish(*mine, {});
         throw;
     }
+}
+
+void election::body::start_campaign(const std::shared_ptr<body>& self, const wait_options& how, completion done) {
+    const auto mine = std::make_shared<effort>();
+    if (auto known = self->begin(mine, how))
+        return core::on_notifier(*self->engine, std::move(done))(*std::move(known));
+    try {
+        if (mine->before) mine->before.start_release([](release_result, std::error_code) {});
+        core::engine& at = *self->engine;
+        client::completion told = [self, mine, done = std::move(done)](attempt got) mutable {
+            if (!got) {
+                self->finish(*mine, {});
+                return done(got.refusal());
+            }
+            hold late = self->finish(*mine, *std::move(got));
+            if (!late) return done(std::nullopt);
+            late.start_release([self, done = std::move(done)](release_result, std::error_code) mutable {
+                done(self->no(errc::cancelled));
+            });
+        };
+        at.start(self->asked_by(*mine, how), core::on_notifier(at, std::move(told)));
+    } catch (...) {
+        self->finish(*mine, {});
+        throw;
+    }
+}
+
+// The term that is over now, which may be an empty one.
+hold election::body::step_down() noexcept {
+    std::shared_ptr<effort> ended;
+    hold over;
+    {
+        std::scoped_lock guard{mutex};
+        ended = running;
+        over = std::move(term);
+    }
+    if (ended) ended->resigned.request_stop();
+    return over;
 }
 
 release_result election::body::resign(std::error_code& ec) noexcept {
@@ -108,13 +174,15 @@ release_result election::body::resign(std::error_code& ec) noexcept {
         ec = errc::forked;
         return release_result::unknown;
     }
-    hold over;
-    {
-        std::scoped_lock guard{mutex};
-        if (running != nullptr) running->request_stop();
-        over = std::move(term);
-    }
-    return over.release(ec);
+    return step_down().release(ec);
+}
+
+void election::body::start_resign(release_completion done) {
+    auto told = core::on_notifier(*engine, std::move(done));
+    if (engine->forked()) return told(release_result::unknown, errc::forked);
+    hold over = step_down();
+    if (over) return over.start_release(std::move(told));
+    told(release_result::unknown, errc::not_owner);
 }
 
 std::optional<holder> election::body::leader(std::error_code& ec) const {
@@ -124,18 +192,20 @@ std::optional<holder> election::body::leader(std::error_code& ec) const {
 }
 
 election::election(client& locks, std::string_view name, claim_options options)
-    : body_(std::make_unique<body>(locks, name, std::move(options))) {}
-election::~election() = default;
+    : body_(std::make_shared<body>(locks, name, std::move(options))) {}
+election::~election() {
+    if (!body_->engine->forked()) body_->step_down();  // dropping the term releases it
+}
 
 void election::campaign() {
-    if (const auto no = body_->campaign(std::nullopt)) throw_it(*no);
+    if (const auto no = body_->campaign({})) throw_it(*no);
 }
 void election::campaign(std::error_code& ec) {
-    const auto no = body_->campaign(std::nullopt);
+    const auto no = body_->campaign({});
     ec = no ? no->reason : std::error_code{};
 }
 bool election::campaign(std::stop_token stop) {
-    const auto no = body_->campaign(std::nullopt, stop);
+    const auto no = body_->campaign({.stop = stop});
     if (no && !(no->reason == errc::cancelled && stop.stop_requested())) throw_it(*no);
     return !no;
 }
@@ -143,14 +213,23 @@ bool election::try_campaign() {
     return try_campaign_within(nanoseconds::zero());
 }
 bool election::try_campaign(std::error_code& ec) {
-    const auto no = body_->campaign(nanoseconds::zero());
+    const auto no = body_->campaign({.wait = nanoseconds::zero()});
     ec = no && !just_not_yet(no->reason) ? no->reason : std::error_code{};
     return !no;
 }
 bool election::try_campaign_within(nanoseconds wait) {
-    const auto no = body_->campaign(wait);
+    const auto no = body_->campaign({.wait = wait});
     if (no && !just_not_yet(no->reason)) throw_it(*no);
     return !no;
+}
+
+void election::start_campaign(const wait_options& how, completion done) {
+    core::check_completion(done);
+    body::start_campaign(body_, how, std::move(done));
+}
+void election::start_resign(release_completion done) {
+    core::check_completion(done);
+    body_->start_resign(std::move(done));
 }
 
 bool election::is_leader() const noexcept {

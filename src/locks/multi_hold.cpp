@@ -1,5 +1,6 @@
 #include "locks/multi_hold.hpp"
 
+#include "core/calling_back.hpp"
 #include "core/engine.hpp"
 
 #include <mortise/error.hpp>
@@ -89,6 +90,34 @@ release_result multi_hold::state::release(std::error_code& ec) noexcept {
         if (why) ec = why;
     }
     return worst;
+}
+
+// All at once, the last taken first; the last answer is passed on.
+void multi_hold::state::start_release(release_completion done) {
+    struct tally {
+        std::mutex mutex;
+        std::size_t open;
+        release_result worst = release_result::released;
+        std::error_code why;
+        release_completion done;
+    };
+    {
+        std::scoped_lock guard{mutex};
+        released = true;
+    }
+    const auto all = std::make_shared<tally>();
+    all->open = holds.size();
+    all->done = std::move(done);
+    for (std::size_t i = holds.size(); i-- > 0;)
+        holds[i].start_release([all](release_result said, std::error_code why) {
+            {
+                std::scoped_lock guard{all->mutex};
+                if (badness(said) > badness(all->worst)) all->worst = said;
+                if (why) all->why = why;
+                if (--all->open > 0) return;
+            }
+            all->done(all->worst, all->why);
+        });
 }
 
 multi_hold::multi_hold() noexcept = default;
@@ -186,6 +215,12 @@ release_result multi_hold::release(std::error_code& ec) noexcept {
     if (state_) return state_->release(ec);
     ec = errc::not_owner;
     return release_result::unknown;
+}
+
+void multi_hold::start_release(release_completion done) {
+    core::check_completion(done);
+    if (!state_) return done(release_result::unknown, errc::not_owner);
+    state_->forked() ? done(release_result::unknown, errc::forked) : state_->start_release(std::move(done));
 }
 
 multi_hold::operator bool() const noexcept {

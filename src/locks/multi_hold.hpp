@@ -25,6 +25,7 @@ struct multi_hold::state {
 
     void fall(core::engine& where);  // one was lost; on the notifier of its client
     release_result release(std::error_code& ec) noexcept;
+    void start_release(release_completion done);
     bool forked() const noexcept;
 
     std::vector<hold> holds;

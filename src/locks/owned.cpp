@@ -1,5 +1,6 @@
 #include "locks/owned.hpp"
 
+#include "core/calling_back.hpp"
 #include "core/engine.hpp"
 
 #include <mortise/error.hpp>
@@ -76,6 +77,58 @@ outcome owned::exchange(core::owner_key who, wait_for wait, std::uint32_t weight
     if (!got) return {got.reason(), got.refusal().describe()};
     frames_->replace(*frame, place_, who, *std::move(got), weight);
     return {};
+}
+
+one_call owned::call(std::uint32_t weight, const wait_options& how) const {
+    one_call mine{claim_, how};
+    mine.wanted().weight = weight;
+    return mine;
+}
+
+attempt owned::acquire(std::uint32_t weight, const wait_options& how) const {
+    return call(weight, how).acquire(*engine_);
+}
+
+void owned::start(std::uint32_t weight, const wait_options& how, unique_function<void(attempt)> done) const {
+    core::check_completion(done);
+    call(weight, how).start(*engine_, core::on_notifier(*engine_, std::move(done)));
+}
+
+std::optional<refusal> owned::objection(const mortise::hold& old, std::uint32_t weight,
+                                        std::initializer_list<std::uint32_t> from) const {
+    const auto no = [&](errc why, const std::string& what) { return engine_->refuse(why, name(), what); };
+    if (engine_->forked()) return no(errc::forked, {});
+    const auto& held = core::claimant::of(old);
+    if (!held) return no(errc::not_owner, "an empty hold cannot become another");
+    const core::claim_terms& terms = held->cohort->terms;
+    if (held->cohort->home != engine_) return no(errc::not_owner, "the hold belongs to another client");
+    if (terms.name != name()) return no(errc::not_owner, "the hold is of another lock, '" + terms.name + "'");
+    if (terms.capacity != claim_.capacity) return no(errc::kind_mismatch, "the hold is not of a shared_mutex");
+    if (terms.weight == weight) return no(errc::invalid_option, "the hold is of that kind already");
+    if (std::find(from.begin(), from.end(), terms.weight) == from.end())
+        return no(
+            errc::would_deadlock,
+            weight == claim_.capacity
+                ? "a plain read cannot be upgraded: two would wait for each other; take an upgradeable one instead"
+                : "a plain read cannot become an upgradeable one: two would wait for each other");
+    if (!engine_->store().promises().upgrades)
+        return no(errc::unsupported, "the " + engine_->store().promises().store +
+                                         " store does not promise upgrades; release, then acquire anew");
+    return std::nullopt;
+}
+
+attempt owned::exchange(const mortise::hold& old, const wait_options& how, std::uint32_t weight,
+                        std::initializer_list<std::uint32_t> from) const {
+    if (auto no = objection(old, weight, from)) return *std::move(no);
+    return call(weight, how).acquire(*engine_, core::claimant::of(old));
+}
+
+void owned::start_exchange(const mortise::hold& old, const wait_options& how, std::uint32_t weight,
+                           std::initializer_list<std::uint32_t> from, unique_function<void(attempt)> done) const {
+    core::check_completion(done);
+    auto told = core::on_notifier(*engine_, std::move(done));
+    if (auto no = objection(old, weight, from)) return told(*std::move(no));
+    call(weight, how).start(*engine_, std::move(told), core::claimant::of(old));
 }
 
 outcome owned::enter_again(core::reentry::frame& frame) {

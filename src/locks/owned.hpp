@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/reentry.hpp"
+#include "locks/wait_end.hpp"
 
 #include <mortise/claim.hpp>
 #include <mortise/client.hpp>
@@ -56,6 +57,16 @@ public:
     outcome exchange(core::owner_key who, wait_for wait, std::uint32_t weight,
                      std::initializer_list<std::uint32_t> from);
 
+    // The handle form: no owner counts, and the answer is a hold. Without how.wait it waits for ever.
+    attempt acquire(std::uint32_t weight, const wait_options& how) const;
+    void start(std::uint32_t weight, const wait_options& how, unique_function<void(attempt)> done) const;
+
+    // A hold of this lock becomes one of another weight. What fails leaves `old` as it was.
+    attempt exchange(const mortise::hold& old, const wait_options& how, std::uint32_t weight,
+                     std::initializer_list<std::uint32_t> from) const;
+    void start_exchange(const mortise::hold& old, const wait_options& how, std::uint32_t weight,
+                        std::initializer_list<std::uint32_t> from, unique_function<void(attempt)> done) const;
+
     const mortise::hold& hold(core::owner_key who) const;
     const std::string& name() const noexcept { return claim_.name; }
 
@@ -68,6 +79,9 @@ public:
 private:
     outcome enter_again(core::reentry::frame& frame);
     outcome say(errc why, const std::string& what = {}) const;
+    one_call call(std::uint32_t weight, const wait_options& how) const;
+    std::optional<refusal> objection(const mortise::hold& old, std::uint32_t weight,
+                                     std::initializer_list<std::uint32_t> from) const;
 
     const std::shared_ptr<core::engine> engine_;
     const std::shared_ptr<core::reentry> frames_;

@@ -12,6 +12,11 @@ constexpr std::uint32_t upgradeable_read = all / 2 + 1;
 
 constexpr std::chrono::nanoseconds no_wait{0};
 
+wait_options at_once_unless_told(wait_options how) {
+    if (!how.wait) how.wait = no_wait;
+    return how;
+}
+
 }  // namespace
 
 struct shared_mutex::body : locks::owned {
@@ -21,17 +26,29 @@ struct shared_mutex::body : locks::owned {
         return in == way::reading ? read : in == way::upgradeable ? upgradeable_read : all;
     }
     locks::outcome take(way in, wait_for wait) { return lock(core::this_thread_key(), wait, weight(in)); }
-    locks::outcome become(way in, wait_for wait) {
-        const auto me = core::this_thread_key();
-        switch (in) {  // down is always safe; up, only from an upgradeable read
+    // Down is always safe; up, only from an upgradeable read.
+    template <class Exchange>
+    static auto step_to(way in, Exchange exchange) {
+        switch (in) {
             case way::writing:
-                return exchange(me, wait, all, {upgradeable_read});
+                return exchange(all, {upgradeable_read});
             case way::upgradeable:
-                return exchange(me, wait, upgradeable_read, {all});
+                return exchange(upgradeable_read, {all});
             case way::reading:
                 break;
         }
-        return exchange(me, wait, read, {all, upgradeable_read});
+        return exchange(read, {all, upgradeable_read});
+    }
+    using weights = std::initializer_list<std::uint32_t>;
+    locks::outcome become(way in, wait_for wait) {
+        return step_to(
+            in, [&](std::uint32_t to, weights from) { return exchange(core::this_thread_key(), wait, to, from); });
+    }
+    attempt become(way in, const mortise::hold& old, const wait_options& how) const {
+        return step_to(in, [&](std::uint32_t to, weights from) { return exchange(old, how, to, from); });
+    }
+    void start_becoming(way in, const mortise::hold& old, const wait_options& how, client::completion done) const {
+        step_to(in, [&](std::uint32_t to, weights from) { start_exchange(old, how, to, from, std::move(done)); });
     }
     std::error_code leave(way in) noexcept { return unlock(core::this_thread_key(), weight(in)); }
 };
@@ -133,6 +150,56 @@ void shared_mutex::downgrade_to_shared() {
 }
 void shared_mutex::downgrade_to_shared(std::error_code& ec) {
     ec = body_->become(way::reading, std::nullopt).code;
+}
+
+hold shared_mutex::acquire(const wait_options& how) {
+    return body_->acquire(all, how).value();
+}
+hold shared_mutex::acquire_shared(const wait_options& how) {
+    return body_->acquire(read, how).value();
+}
+hold shared_mutex::acquire_upgradeable(const wait_options& how) {
+    return body_->acquire(upgradeable_read, how).value();
+}
+attempt shared_mutex::try_acquire(const wait_options& how) {
+    return body_->acquire(all, at_once_unless_told(how));
+}
+attempt shared_mutex::try_acquire_shared(const wait_options& how) {
+    return body_->acquire(read, at_once_unless_told(how));
+}
+attempt shared_mutex::try_acquire_upgradeable(const wait_options& how) {
+    return body_->acquire(upgradeable_read, at_once_unless_told(how));
+}
+void shared_mutex::start(const wait_options& how, client::completion done) {
+    body_->start(all, how, std::move(done));
+}
+void shared_mutex::start_shared(const wait_options& how, client::completion done) {
+    body_->start(read, how, std::move(done));
+}
+void shared_mutex::start_upgradeable(const wait_options& how, client::completion done) {
+    body_->start(upgradeable_read, how, std::move(done));
+}
+
+hold shared_mutex::upgrade(const mortise::hold& reading, const wait_options& how) {
+    return body_->become(way::writing, reading, how).value();
+}
+attempt shared_mutex::try_upgrade(const mortise::hold& reading, const wait_options& how) {
+    return body_->become(way::writing, reading, at_once_unless_told(how));
+}
+void shared_mutex::start_upgrade(const mortise::hold& reading, const wait_options& how, client::completion done) {
+    body_->start_becoming(way::writing, reading, how, std::move(done));
+}
+hold shared_mutex::downgrade(const mortise::hold& writing) {
+    return body_->become(way::upgradeable, writing, {}).value();
+}
+void shared_mutex::start_downgrade(const mortise::hold& writing, client::completion done) {
+    body_->start_becoming(way::upgradeable, writing, {}, std::move(done));
+}
+hold shared_mutex::downgrade_to_shared(const mortise::hold& more) {
+    return body_->become(way::reading, more, {}).value();
+}
+void shared_mutex::start_downgrade_to_shared(const mortise::hold& more, client::completion done) {
+    body_->start_becoming(way::reading, more, {}, std::move(done));
 }
 
 const hold& shared_mutex::hold() const {
