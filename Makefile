@@ -20,8 +20,8 @@ storms:
 
 # host: beside flock(2), a robust mutex and the bare futex.
 bench:
-	@. .ci/lib.sh && need g++ cmake ninja-build && configure -DMORTISE_STORE_HOST=ON && build build host_bench
-	@build/bench/host_bench
+	@. .ci/lib.sh && need g++ cmake ninja-build && configure -DMORTISE_STORE_HOST=ON && build build mortise_program
+	@build/mortise bench --store host: --check
 
 format:
 	@.ci/format --fix

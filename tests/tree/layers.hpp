@@ -33,7 +33,6 @@ inline const std::vector<layer>& layers() {
         {"tools", {public_headers, system_header}},
         {"lab", {system_header, library}},
         {"checker", {public_headers, spi, system_header}},
-        {"bench", {public_headers, spi, system_header, library}},
         {"examples", {public_headers, system_header}},
         {"docs", {public_headers, spi}},
         {"tests",

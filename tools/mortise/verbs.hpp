@@ -45,5 +45,6 @@ const verb& watch_verb();
 const verb& break_verb();
 const verb& doctor_verb();
 const verb& schema_verb();
+const verb& bench_verb();
 
 }  // namespace command

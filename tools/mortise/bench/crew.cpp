@@ -20,14 +20,20 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-constexpr auto patience = 20s;
+constexpr int interrupts[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+volatile std::sig_atomic_t noted_signal = 0;
 
-// To the processor with that number among those we may use.
-void settle(int number) {
+void note_interrupt(int signal) {
+    noted_signal = signal;
+}
+
+}  // namespace
+
+void settle(placement where, int number) {
     cpu_set_t allowed;
     CPU_ZERO(&allowed);
-    if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-    int left = number % std::max(CPU_COUNT(&allowed), 1);
+    if (where == placement::free || ::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    int left = where == placement::together ? 0 : number % std::max(CPU_COUNT(&allowed), 1);
     for (std::size_t each = 0; each < CPU_SETSIZE; ++each) {
         if (!CPU_ISSET(each, &allowed) || left-- > 0) continue;
         cpu_set_t only;
@@ -37,15 +43,6 @@ void settle(int number) {
         return;
     }
 }
-
-constexpr int interrupts[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-volatile std::sig_atomic_t interrupted = 0;
-
-void note_interrupt(int) {
-    interrupted = 1;
-}
-
-}  // namespace
 
 void heed_interrupts() {
     struct sigaction how {};
@@ -57,24 +54,24 @@ void pause_for(std::chrono::nanoseconds time) {
     const auto whole = std::chrono::duration_cast<std::chrono::seconds>(time);
     const timespec spec{whole.count(), (time - whole).count()};
     ::nanosleep(&spec, nullptr);
-    if (interrupted) throw std::runtime_error("interrupted");
+    if (noted_signal != 0) throw interrupted(noted_signal);
 }
 
-crew::crew(int processes, placement where, const std::function<void(int process)>& work) {
+crew::crew(int processes, const std::function<void(int process)>& work, std::chrono::seconds patience)
+    : patience_(patience) {
     std::fflush(nullptr);
     const pid_t parent = ::getpid();
     for (int number = 0; number < processes; ++number) {
         const pid_t pid = ::fork();
         if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
         if (pid > 0) {
-            members_.push_back(pid);
+            members_.push_back({number, pid});
             continue;
         }
         for (const int each : interrupts) ::signal(each, SIG_DFL);
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != parent) ::_exit(1);
-        ::alarm(std::chrono::seconds{2 * patience}.count());
-        if (where != placement::free) settle(where == placement::apart ? number : 0);
+        ::alarm(static_cast<unsigned>(2 * patience.count()));
         int status = 0;
         try {
             work(number);
@@ -87,30 +84,41 @@ crew::crew(int processes, placement where, const std::function<void(int process)
 }
 
 crew::~crew() {
-    for (const pid_t pid : members_) ::kill(pid, SIGKILL);
-    for (const pid_t pid : members_) ::waitpid(pid, nullptr, 0);
+    for (const member& each : members_) ::kill(each.pid, SIGKILL);
+    for (const member& each : members_) ::waitpid(each.pid, nullptr, 0);
 }
 
 void crew::look() {
     for (std::size_t i = 0; i < members_.size();) {
         int status = 0;
-        if (::waitpid(members_[i], &status, WNOHANG) != members_[i]) {
+        const member one = members_[i];
+        if (::waitpid(one.pid, &status, WNOHANG) != one.pid) {
             ++i;
             continue;
         }
         members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(i));
         if (status == 0) continue;
         const std::string said = complaint_->text;
-        throw std::runtime_error("a process failed: " + (said.empty() ? "status " + std::to_string(status) : said));
+        throw std::runtime_error(
+            "process " + std::to_string(one.number + 1) + " (pid " + std::to_string(one.pid) + ") " +
+            (WIFSIGNALED(status) ? "was killed by signal " + std::to_string(WTERMSIG(status)) : "failed: " + said));
     }
 }
 
 void crew::wait_for(const std::function<bool()>& met) {
-    const auto deadline = steady_clock::now() + patience;
+    const auto deadline = steady_clock::now() + patience_;
     while (!met()) {
         look();
         if (steady_clock::now() > deadline) throw std::runtime_error("its processes are stuck");
         pause_for(500us);
+    }
+}
+
+void crew::pause(std::chrono::nanoseconds time) {
+    const auto until = steady_clock::now() + time;
+    for (auto now = steady_clock::now(); now < until; now = steady_clock::now()) {
+        look();
+        pause_for(std::min<std::chrono::nanoseconds>(until - now, 100ms));
     }
 }
 

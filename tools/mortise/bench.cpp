@@ -1,0 +1,94 @@
+// `bench`: how fast a store's locks are.
+#include "tools/mortise/bench/bench.hpp"
+
+#include "failure.hpp"
+#include "settings.hpp"
+#include "terminal.hpp"
+#include "text.hpp"
+#include "tools/mortise/bench/crew.hpp"
+#include "verbs.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+namespace command {
+namespace {
+
+bench::options options_of(const request& asked) {
+    bench::options how;
+    for (const std::string& word : asked.given.words) {
+        const auto known = bench::workloads();
+        if (std::find(known.begin(), known.end(), word) != known.end()) {
+            how.workloads.push_back(word);
+        } else if (word.find(':') != word.npos && asked.given.has("--compare")) {
+            if (holds_secret(word))
+                refuse(
+                    "bench: the address of a store holds a password, which every user of this machine can read on the "
+                    "command line; name one store with --store-file or MORTISE_STORE instead");
+            how.stores.push_back(word);
+        } else {
+            const std::string_view meant = nearest(word, known);
+            refuse("bench: there is no workload " + in_quotes(word) +
+                   (meant.empty() ? "" : "; did you mean " + std::string(meant) + "?") + " (mortise bench --help)");
+        }
+    }
+    if (asked.given.has("--compare") && how.stores.size() < 2)
+        refuse("bench: --compare needs the addresses of two stores or more, as in --compare memory: host:");
+    if (how.stores.empty()) how.stores.push_back(asked.settings.store);
+    how.json = asked.settings.json;
+    how.check = asked.given.has("--check");
+    how.svg = asked.given.value("--svg").value_or("");
+    how.quick = asked.given.has("--quick");
+    if (how.quick) {
+        how.runs = 2;
+        how.time = std::chrono::milliseconds{20};
+    }
+    if (const auto seconds = asked.given.value("--seconds")) {
+        how.time = read_duration("--seconds", *seconds);
+        if (how.time < std::chrono::milliseconds{1} || how.time > std::chrono::minutes{10})
+            refuse("bench: --seconds takes 0.001 to 600, the time of one run");
+    }
+    return how;
+}
+
+int perform(const request& asked) {
+    bench::options how = options_of(asked);
+    live_line line;
+    if (is_terminal(STDERR_FILENO)) how.progress = [&](const std::string& what) { line.draw(what); };
+    struct erased {
+        live_line& line;
+        ~erased() { line.end(); }
+    } const at_the_end{line};
+    try {
+        if (bench::run(how, std::cout)) return 0;
+    } catch (const bench::interrupted& e) {
+        return ended_by(e.signal());
+    }
+    line.end();
+    complain("mortise: bench: a bar was missed");
+    return 1;
+}
+
+}  // namespace
+
+const verb& bench_verb() {
+    static const verb made{
+        .name = "bench",
+        .summary = "how fast the store's locks are, beside its bare primitives",
+        .usage = "[WORKLOAD...] [--compare URL URL...]",
+        .options = {{0, "compare", "", "the words with a colon are stores, for one table"},
+                    {0, "seconds", "N", "time of one run of a contest; else 0.3"},
+                    {0, "svg", "FILE", "draw the distributions of waits"},
+                    {0, "quick", "", "short runs: shows that it works, not how fast"},
+                    {0, "check", "", "exit with 1 if a figure misses its bar"}},
+        .words = {.least = 0, .most = 40, .usage = "[WORKLOAD...]"},
+        .notes =
+            "WORKLOAD: uncontended, parallel, contended, processes, handoff, holding, crowd;\n"
+            "all if none is named. Median of 5 runs in turn; longest wait is p99.9.\n",
+        .examples = {"mortise bench uncontended --quick", "mortise bench --compare memory: host: contended --quick"},
+        .perform = &perform,
+    };
+    return made;
+}
+
+}  // namespace command

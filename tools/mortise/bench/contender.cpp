@@ -1,0 +1,78 @@
+#include "contender.hpp"
+
+#include <mortise/mutex.hpp>
+
+#include <system_error>
+#include <utility>
+
+namespace bench {
+namespace {
+
+class mutex_end final : public mortise::raw_end {
+public:
+    mutex_end(mortise::client& locks, const std::string& name, const mortise::claim_options& claim)
+        : mutex_(locks, name, claim) {}
+    void lock() override { mutex_.lock(); }
+    void unlock() override {
+        std::error_code ec;
+        mutex_.unlock(ec);
+        if (ec) throw std::system_error(ec, "unlock");
+    }
+
+private:
+    mortise::mutex mutex_;
+};
+
+class handle_end final : public mortise::raw_end {
+public:
+    handle_end(mortise::client& locks, std::string name, const mortise::claim_options& claim)
+        : locks_(locks), name_(std::move(name)), claim_(claim) {}
+    void lock() override { held_ = locks_.acquire(name_, claim_); }
+    void unlock() override {
+        std::error_code ec;
+        held_.release(ec);
+        if (ec) throw std::system_error(ec, "release");
+    }
+
+private:
+    mortise::client& locks_;
+    std::string name_;
+    mortise::claim_options claim_;
+    mortise::hold held_;
+};
+
+template <class End>
+contender made(const char* label, const std::string& store, const names& where, mortise::client_options how,
+               mortise::claim_options claim) {
+    contender one{.name = label};
+    one.open = [=]() -> maker {
+        auto locks = std::make_shared<mortise::client>(store, how);
+        return [=](int lane) { return std::make_unique<End>(*locks, where.of(lane), claim); };
+    };
+    return one;
+}
+
+}  // namespace
+
+contender mutex_on(const std::string& store, const names& where, mortise::client_options how,
+                   mortise::claim_options claim) {
+    return made<mutex_end>("mortise::mutex", store, where, std::move(how), std::move(claim));
+}
+
+contender handle_on(const std::string& store, const names& where, mortise::client_options how,
+                    mortise::claim_options claim) {
+    return made<handle_end>("mortise, acquire/release", store, where, std::move(how), std::move(claim));
+}
+
+contender raw_on(const mortise::raw_limit& limit, const names& where) {
+    contender one{.name = limit.name, .raw = true, .alternates = limit.is == mortise::raw_limit::kind::turns};
+    one.open = [=]() -> maker {
+        return [=](int lane) { return limit.open(where.of(lane), static_cast<unsigned>(lane % 2)); };
+    };
+    one.clear = [=](int lanes) {
+        for (int lane = 0; lane < (where.each ? lanes : 1); ++lane) limit.clear(where.of(lane));
+    };
+    return one;
+}
+
+}  // namespace bench

@@ -1,0 +1,139 @@
+#include "holding.hpp"
+
+#include "crew.hpp"
+#include "shared.hpp"
+
+#include <mortise/client.hpp>
+
+#include <array>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+
+#include <time.h>
+
+namespace bench {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr int most_runs = 9;
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+struct holding_board {
+    std::array<double, most_runs> client_processors;
+    std::array<double, most_runs> server_processors;
+    std::array<double, most_runs> per_renewal;
+    std::array<double, most_runs> per_bare_pair;
+    double taken;
+    double client_memory;
+    double store_memory;
+    double lost;
+};
+
+double seconds_since(steady_clock::time_point begun) {
+    return std::chrono::duration<double>(steady_clock::now() - begun).count();
+}
+
+// CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID: seconds.
+double processor_time(clockid_t whose) {
+    timespec used{};
+    ::clock_gettime(whose, &used);
+    return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+// What this process keeps for itself: a store's shared file is not its own.
+double own_memory() {
+    std::ifstream status{"/proc/self/status"};
+    std::string word;
+    double kilobytes = 0;
+    while (status >> word)
+        if (word == "RssAnon:" && status >> kilobytes) break;
+    return kilobytes * 1024;
+}
+
+double difference(auto before, auto after) {
+    if (!before || !after) return none;
+    return static_cast<double>(*after) - static_cast<double>(*before);
+}
+
+std::optional<std::int64_t> ticks(const mortise::store_usage& of) {
+    return of.processor ? std::optional{of.processor->count()} : std::nullopt;
+}
+
+double bare_pair(mortise::raw_end& bare) {
+    constexpr int pairs = 2000;
+    const double before = processor_time(CLOCK_THREAD_CPUTIME_ID);
+    for (int n = 0; n < pairs; ++n) {
+        bare.lock();
+        bare.unlock();
+    }
+    return (processor_time(CLOCK_THREAD_CPUTIME_ID) - before) * 1e9 / pairs;
+}
+
+void keep(holding_board& board, const std::string& store, const std::string& stem, const mortise::raw_limit& limit,
+          const holding_shape& shape) {
+    mortise::client locks{store};
+    const mortise::raw_limits around = locks.raw_limits();
+    const auto bare = limit.open(stem, 0);
+    std::vector<mortise::hold> held;
+    held.reserve(static_cast<std::size_t>(shape.holds));
+    static_cast<void>(locks.acquire(stem + "-first", {.lease = shape.lease}));  // connects
+
+    const double memory = own_memory();
+    const mortise::store_usage before = around.usage();
+    const auto begun = steady_clock::now();
+    for (int n = 0; n < shape.holds; ++n)
+        held.push_back(locks.acquire(stem + "-" + std::to_string(n), {.lease = shape.lease}));
+    const double count = shape.holds;
+    board.taken = count / seconds_since(begun);
+    board.client_memory = (own_memory() - memory) / count;
+    board.store_memory = difference(before.memory, around.usage().memory) / count;
+
+    const std::chrono::nanoseconds third = shape.lease / 3;
+    for (int run = 0; run < shape.runs; ++run) {
+        const auto at = static_cast<std::size_t>(run);
+        board.per_bare_pair[at] = bare_pair(*bare);
+        const auto served = ticks(around.usage());
+        const double used = processor_time(CLOCK_PROCESS_CPUTIME_ID);
+        const auto from = steady_clock::now();
+        pause_for(third);
+        const double time = seconds_since(from);
+        const double spent = processor_time(CLOCK_PROCESS_CPUTIME_ID) - used;
+        const double renewals = count * time / std::chrono::duration<double>(third).count();
+        board.client_processors[at] = spent / time;
+        board.server_processors[at] = difference(served, ticks(around.usage())) / 1e9 / time;
+        board.per_renewal[at] = spent * 1e9 / renewals;
+    }
+    for (const mortise::hold& each : held) board.lost += each.valid() ? 0 : 1;
+}
+
+}  // namespace
+
+holding_result hold_many(const std::string& store, const std::string& stem, const mortise::raw_limit& bare,
+                         const holding_shape& shape) {
+    if (shape.runs > most_runs) throw std::invalid_argument("too many runs");
+    const shared<holding_board> board;
+    const auto runs = std::chrono::duration_cast<std::chrono::seconds>(shape.lease / 3 * shape.runs);
+    {
+        crew one{1, [&](int) { keep(*board, store, stem, bare, shape); },
+                 runs + std::chrono::seconds{60 + shape.holds / 500}};
+        one.finish();
+    }
+    bare.clear(stem);
+    const auto taken = [&](const std::array<double, most_runs>& all) {
+        return std::vector<double>(all.begin(), all.begin() + shape.runs);
+    };
+    return {.client_processors = taken(board->client_processors),
+            .server_processors = taken(board->server_processors),
+            .per_renewal = taken(board->per_renewal),
+            .per_bare_pair = taken(board->per_bare_pair),
+            .taken = board->taken,
+            .client_memory = board->client_memory,
+            .store_memory = board->store_memory,
+            .lost = board->lost};
+}
+
+}  // namespace bench

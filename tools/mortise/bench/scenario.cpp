@@ -1,0 +1,202 @@
+#include "scenario.hpp"
+
+#include "contest.hpp"
+
+#include <atomic>
+#include <limits>
+#include <utility>
+
+#include <unistd.h>
+
+namespace bench {
+namespace {
+
+using namespace std::chrono_literals;
+using mortise::raw_limit;
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+bool is_host(const entrant& one) {
+    return one.store->promises().store == "host";
+}
+
+void enter(scenario& plan, const subject_store& store, const std::vector<raw_limit>& limits, const names& where,
+           std::size_t baseline) {
+    for (const raw_limit& each : limits) plan.entrants.push_back({&store, raw_on(each, where), baseline});
+}
+
+// The store is asked for each turn: no hand-over between threads of a process.
+contender each_asks(const subject_store& store, const names& where, mortise::order order = mortise::order::any) {
+    contender made = mutex_on(store.url, where, {.hand_over_turns = 1}, {.order = order});
+    made.name += ", no hand-over";
+    return made;
+}
+
+bool reaches(scenario& plan, const subject_store& store, int processes) {
+    if (processes == 1 || store.promises().processes) return true;
+    plan.left_out.push_back({&store, plan.workload, store.shown() + " has no other processes"});
+    return false;
+}
+
+outcome outcome_of(const contest_result& one) {
+    return {{one.grants, one.thread_switches, one.process_switches, one.waits.percentile(0.5),
+             one.waits.percentile(0.99), one.waits.percentile(0.999), one.least_share, one.most_share},
+            one.waits};
+}
+
+// Threads on every store: its bare locks, and ours with local hand-over and without.
+scenario contest_of(std::string workload, const contest_shape& shape, bool a_name_each, const subject_stores& stores,
+                    const options& how) {
+    scenario plan{.workload = std::move(workload),
+                  .metrics = {{"rate", unit::per_second, true},
+                              {"thread switches", unit::per_second},
+                              {"process switches", unit::per_second},
+                              {"p50", unit::nanoseconds},
+                              {"p99", unit::nanoseconds},
+                              {"longest wait", unit::nanoseconds},
+                              {"least share", unit::share},
+                              {"most share", unit::share}},
+                  .lanes = shape.lanes()};
+    const bool alone = shape.lanes() == 1;
+    const bool one_for_all = !a_name_each && !alone;
+    for (const auto& store : stores) {
+        if (!reaches(plan, *store, shape.processes)) continue;
+        const names where{fresh_name(plan.workload), a_name_each};
+        const std::size_t baseline = plan.entrants.size();
+        enter(plan, *store, store->locks(), where, baseline);
+        plan.entrants.push_back({store.get(), mutex_on(store->url, where), baseline});
+        if (alone) plan.entrants.push_back({store.get(), handle_on(store->url, where), baseline});
+        if (one_for_all) plan.entrants.push_back({store.get(), each_asks(*store, where), baseline});
+    }
+    plan.run = [=, time = how.time](const entrant& each) { return outcome_of(contest(each.lock, shape, time)); };
+    plan.bar_for = [=](const entrant& each, const metric& of) -> std::optional<bar> {
+        if (alone && is_host(each) && of.name == "rate") return bar{bar::side::at_least, 0.1};
+        if (one_for_all && of.name == "least share") return bar{bar::side::at_least, 0.5, false};
+        if (one_for_all && of.name == "most share") return bar{bar::side::at_most, 2, false};
+        return std::nullopt;
+    };
+    return plan;
+}
+
+// From one process's calling unlock() to the return of the other's lock(): of one that slept for a while, or in quick
+// succession. Where a store has no other processes, two threads.
+scenario handoff(placement where, bool idle, const subject_stores& stores, const options& how) {
+    scenario plan{.workload = std::string("handoff, ") + (idle ? "idle, " : "hot, ") +
+                              (where == placement::apart ? "on two processors" : "on one processor"),
+                  .metrics = {{"p50", unit::nanoseconds, true},
+                              {"p99", unit::nanoseconds, true},
+                              {"longest", unit::nanoseconds},
+                              {"process switches", unit::per_second}},
+                  .lanes = 2};
+    for (const auto& store : stores) {
+        const names one{fresh_name(plan.workload)};
+        const std::size_t baseline = plan.entrants.size();
+        enter(plan, *store, store->all(raw_limit::kind::turns), one, baseline);
+        contender ours = each_asks(*store, one, store->promises().fifo ? mortise::order::fifo : mortise::order::any);
+        if (!store->promises().processes) ours.name += ", 2 threads";
+        plan.entrants.push_back({store.get(), std::move(ours), baseline});
+        enter(plan, *store, store->all(raw_limit::kind::lock), one, baseline);
+    }
+    plan.run = [=, time = how.time, rounds = how.quick ? 20 : 300](const entrant& each) {
+        const bool apart = each.store->promises().processes;
+        const contest_shape shape{
+            .processes = apart ? 2 : 1, .threads = apart ? 1 : 2, .where = where, .contended = true};
+        outcome one;
+        double switches = none;
+        if (idle) {
+            one.waits = wake_ups(each.lock, shape, rounds, 1ms);
+        } else {
+            const contest_result hot = contest(each.lock, shape, time);
+            one.waits = hot.handovers;
+            if (apart) switches = hot.process_switches;
+        }
+        const bool any = one.waits.count() > 0;  // an unfair lock may never have changed hands
+        const auto at = [&](double share) { return any ? one.waits.percentile(share) : none; };
+        one.values = {at(0.5), at(0.99), at(0.999), switches};
+        return one;
+    };
+    plan.bar_for = [=](const entrant& each, const metric& of) -> std::optional<bar> {
+        // In quick succession on one processor the kernel must switch back and forth once more for us than for who
+        // alternates by itself, so that figure has no bar.
+        if (is_host(each) && of.name == "p50" && (idle || where == placement::apart)) return bar{bar::side::at_most, 3};
+        return std::nullopt;
+    };
+    return plan;
+}
+
+scenario crowd(const subject_stores& stores, const options& how) {
+    const contest_shape shape{.processes = how.quick ? 3 : 20, .threads = how.quick ? 4 : 50};
+    scenario plan{.workload = "crowd, " + std::to_string(shape.processes) + " processes x " +
+                              std::to_string(shape.threads) + " waiters, drained",
+                  .metrics = {{"hand-overs", unit::per_second, true},
+                              {"commands per hand-over", unit::count},
+                              {"p50", unit::nanoseconds},
+                              {"p99", unit::nanoseconds},
+                              {"longest wait", unit::nanoseconds}},
+                  .lanes = shape.lanes()};
+    for (const auto& store : stores) {
+        if (!reaches(plan, *store, shape.processes)) continue;
+        if (!store->limits.usage().commands)
+            plan.left_out.push_back(
+                {store.get(), plan.workload + ": commands per hand-over", store->shown() + " counts no commands"});
+        const names where{fresh_name(plan.workload)};
+        const std::size_t baseline = plan.entrants.size();
+        enter(plan, *store, store->locks(), where, baseline);
+        plan.entrants.push_back({store.get(), each_asks(*store, where), baseline});
+    }
+    plan.run = [=](const entrant& each) {
+        mortise::store_usage before;
+        mortise::store_usage after;
+        const drain_result one = drain(
+            each.lock, shape, [&] { before = each.store->limits.usage(); },
+            [&] { after = each.store->limits.usage(); });
+        const double commands = before.commands && after.commands && !each.lock.raw
+                                    ? static_cast<double>(*after.commands - *before.commands) / (shape.lanes() - 1)
+                                    : none;
+        return outcome{{one.handovers, commands, one.waits.percentile(0.5), one.waits.percentile(0.99),
+                        one.waits.percentile(0.999)},
+                       one.waits};
+    };
+    return plan;
+}
+
+}  // namespace
+
+std::vector<raw_limit> subject_store::all(raw_limit::kind wanted) const {
+    std::vector<raw_limit> found = limits.all;
+    std::erase_if(found, [&](const raw_limit& each) { return each.is != wanted; });
+    return found;
+}
+
+std::vector<raw_limit> subject_store::locks() const {
+    auto found = all(raw_limit::kind::lock);
+    return found.empty() ? all(raw_limit::kind::trips) : found;
+}
+
+std::string fresh_name(std::string_view workload) {
+    static std::atomic<int> made{0};
+    return "bench-" + std::to_string(::getpid()) + "-" + std::string(workload.substr(0, workload.find(','))) + "-" +
+           std::to_string(++made);
+}
+
+std::vector<scenario> scenarios(std::string_view workload, const subject_stores& stores, const options& how) {
+    std::vector<scenario> all;
+    const auto add = [&](std::string name, const contest_shape& shape, bool a_name_each) {
+        all.push_back(contest_of(std::move(name), shape, a_name_each, stores, how));
+    };
+    if (workload == "uncontended") add("uncontended, 1 thread, 1 name", {.timed_every = 16}, false);
+    if (workload == "parallel")
+        for (const int threads : {8, how.quick ? 16 : 64})
+            add("parallel, " + std::to_string(threads) + " threads, a name each",
+                {.threads = threads, .timed_every = 16}, true);
+    if (workload == "contended") add("contended, 16 threads, 1 name", {.threads = 16}, false);
+    if (workload == "processes")
+        add("processes, 4 processes x 4 threads, 1 name", {.processes = 4, .threads = 4}, false);
+    if (workload == "handoff")
+        for (const placement where : {placement::together, placement::apart})
+            for (const bool idle : {true, false}) all.push_back(handoff(where, idle, stores, how));
+    if (workload == "crowd") all.push_back(crowd(stores, how));
+    return all;
+}
+
+}  // namespace bench

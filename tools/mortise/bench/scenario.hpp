@@ -1,0 +1,70 @@
+// A workload on some stores: who takes part, what is done, and what is looked at.
+#pragma once
+
+#include "bench.hpp"
+#include "contender.hpp"
+#include "figures.hpp"
+
+#include <mortise/client.hpp>
+#include <mortise/raw_limits.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bench {
+
+// A store under measure. Its client is never used for locks: the processes of a contest make their own.
+struct subject_store {
+    std::string url;  // may hold a password; shown() does not
+    mortise::client client;
+    mortise::raw_limits limits;
+
+    explicit subject_store(const std::string& address) : url(address), client(address), limits(client.raw_limits()) {}
+
+    const std::string& shown() const { return client.store(); }
+    const mortise::promises& promises() const { return client.promises(); }
+    std::vector<mortise::raw_limit> all(mortise::raw_limit::kind wanted) const;
+    // What a lock and an unlock are compared with, the most telling first.
+    std::vector<mortise::raw_limit> locks() const;
+};
+using subject_stores = std::vector<std::unique_ptr<subject_store>>;
+
+// Of one run of one entrant: a value for each metric, not a number where the store does not count it.
+struct outcome {
+    std::vector<double> values{};
+    histogram waits{};
+};
+
+struct entrant {
+    const subject_store* store;
+    contender lock;
+    std::size_t baseline;  // among the entrants
+};
+
+struct scenario {
+    std::string workload;  // "contended, 16 threads, 1 name"
+    std::vector<metric> metrics{};
+    int lanes = 1;
+    std::vector<entrant> entrants{};
+    std::function<outcome(const entrant&)> run{};
+    std::function<std::optional<bar>(const entrant&, const metric&)> bar_for{};
+
+    struct omission {
+        const subject_store* store;
+        std::string what;  // the workload, or one figure of it
+        std::string reason;
+    };
+    std::vector<omission> left_out{};
+};
+
+// What the workload of that name is made of. All but `holding`, which is no contest.
+std::vector<scenario> scenarios(std::string_view workload, const subject_stores& stores, const options& how);
+
+// Nobody else's names, not even those of a bench beside this one.
+std::string fresh_name(std::string_view workload);
+
+}  // namespace bench
