@@ -70,7 +70,7 @@ need_programs() {
     done
     [ -z "$missing" ] || fail "This system has no apt, so nothing can be installed here. Please install:$missing
 All that is needed: a C++20 compiler, CMake 3.25 or newer and Ninja; for the tests also GoogleTest 1.12 or newer,
-clang 14 and, to check the format, clang-format 14."
+Boost 1.81 or newer, clang 14 and, to check the format, clang-format 14."
 }
 
 # Configures build/, saying nothing unless it fails.

@@ -1,4 +1,4 @@
-# find_package(mortise) gives mortise::mortise.
+# find_package(mortise) gives mortise::mortise; with COMPONENTS asio, where it was built, mortise::asio too.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mortise)
@@ -6,6 +6,10 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mortise)
 install(TARGETS mortise EXPORT mortise-targets)
 install(DIRECTORY include/mortise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT mortise-targets NAMESPACE mortise:: DESTINATION ${package_dir})
+if(MORTISE_WITH_ASIO)
+    install(TARGETS mortise_asio EXPORT mortise-asio-targets)
+    install(EXPORT mortise-asio-targets NAMESPACE mortise:: DESTINATION ${package_dir})
+endif()
 
 configure_package_config_file(cmake/mortise-config.cmake.in ${PROJECT_BINARY_DIR}/generated/mortise-config.cmake
     INSTALL_DESTINATION ${package_dir})

@@ -7,6 +7,7 @@ if(MORTISE_INSTALL)
         -D WORK=${CMAKE_CURRENT_BINARY_DIR}/consumer
         -D GENERATOR=${CMAKE_GENERATOR}
         -D COMPILER=${CMAKE_CXX_COMPILER}
+        -D ASIO=${MORTISE_WITH_ASIO}
         -P ${CMAKE_CURRENT_SOURCE_DIR}/consumer/run.cmake)
     set_tests_properties(consumer.installed PROPERTIES TIMEOUT 120 LABELS consumer)
 endif()

@@ -33,6 +33,7 @@ struct target {
 
 target in_angles(std::string_view header) {
     if (header.starts_with("mortise/spi/")) return {spi};
+    if (header.starts_with("mortise/asio/") || header == "mortise/asio.hpp") return {asio};
     if (header.starts_with("mortise/")) return {public_headers};
     if (header.find_first_of("./") == header.npos) return {standard};
     constexpr std::string_view posix[] = {"dlfcn.h",   "errno.h", "fcntl.h",  "poll.h",  "pthread.h",
@@ -54,7 +55,7 @@ target in_quotes(std::string_view file, std::string_view header) {
     const std::string below_src = "src/" + std::string(header);
     if (const layer* found = layer_of(below_src)) return {found->folder, below_src};
     if (const layer* found = layer_of(header)) return {found->folder, std::string(header)};
-    for (std::string_view folder : {"support", "tree", "conformance", "storms"}) {
+    for (std::string_view folder : {"support", "tree", "conformance", "storms", "asio"}) {
         if (starts_folder(header, folder)) return {"tests", "tests/" + std::string(header)};
     }
     return {};

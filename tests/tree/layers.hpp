@@ -14,6 +14,7 @@ inline constexpr std::string_view system_header = "the system";
 inline constexpr std::string_view library = "a library";
 inline constexpr std::string_view public_headers = "include/mortise";
 inline constexpr std::string_view spi = "include/mortise/spi";
+inline constexpr std::string_view asio = "include/mortise/asio";  // and asio.hpp
 
 struct layer {
     std::string_view folder;                    // the longest folder that is a prefix of a file's path decides
@@ -25,6 +26,8 @@ inline const std::vector<layer>& layers() {
     static const std::vector<layer> table{
         {public_headers, {}},
         {spi, {public_headers}},
+        {asio, {public_headers, library}},
+        {"include/mortise/asio.hpp", {public_headers, library, asio}},
         {"src/base", {public_headers, spi, system_header}},
         {"src/core", {public_headers, spi, system_header, "src/base"}},
         {"src/locks", {public_headers, "src/core"}},
@@ -34,11 +37,13 @@ inline const std::vector<layer>& layers() {
         {"lab", {system_header, library}},
         {"checker", {public_headers, spi, system_header}},
         {"examples", {public_headers, system_header}},
+        {"examples/coroutine_asio.cpp", {public_headers, asio, library}},
         {"docs", {public_headers, spi}},
         {"tests",
-         {public_headers, spi, system_header, library, "src/base", "src/core", "src/locks", "src/stores",
+         {public_headers, spi, asio, system_header, library, "src/base", "src/core", "src/locks", "src/stores",
           "src/patterns", "checker", "tools"}},
         {"tests/consumer", {public_headers}},
+        {"tests/consumer/asio.cpp", {public_headers, asio, library}},
         {"packaging", {public_headers}},
     };
     return table;

@@ -35,6 +35,9 @@ TEST(layers, the_checker_convicts_what_is_forbidden) {
     const specimen bad[] = {
         {"include/mortise/mutex.hpp", "#include <mortise/spi/store.hpp>"},
         {"include/mortise/mutex.hpp", "#include <boost/asio.hpp>"},
+        {"include/mortise/mortise.hpp", "#include <mortise/asio.hpp>"},
+        {"include/mortise/client.hpp", "#include <mortise/asio/operation.hpp>"},
+        {"examples/hello.cpp", "#include <mortise/asio.hpp>"},
         {"include/mortise/mutex.hpp", "#include <unistd.h>"},
         {"include/mortise/mutex.hpp", "#include \"core/engine.hpp\""},
         {"include/mortise/spi/store.hpp", "#include \"base/url.hpp\""},

@@ -1,0 +1,305 @@
+// Every verb of Mortise for Boost.Asio: callbacks, futures, co_await. Link mortise::asio; no other header needs Boost.
+//
+//     boost::asio::awaitable<void> sell(mortise::client& locks) {
+//         mortise::hold ticket = co_await mortise::async_acquire(locks, "ticket", boost::asio::use_awaitable);
+//         ...
+//         co_await mortise::async_release(std::move(ticket), boost::asio::use_awaitable);
+//     }
+//
+// The last argument is a completion token. Verbs that acquire come in two forms, as their blocking sisters do: async_acquire
+// has the signature void(std::exception_ptr, hold), so co_await and futures throw mortise::error with the whole story;
+// async_try_acquire has void(attempt), which throws nothing.
+//
+// **Where.** The handler runs on its associated executor, by boost::asio::post, never inside the verb; without one (a plain
+// lambda) on Asio's system executor. Until then the verb counts as work, so io_context::run() does not return.
+//
+// **Waiting** costs no thread. It ends with errc::cancelled, and leaves no waiter, when the handler's cancellation slot is asked
+// for any type of cancellation, or by `stop` in the options. A cancellation that comes after the grant has no effect: the
+// handler gets its hold. Cancellation never ends a release, a resignation or a list; these are bounded
+// by client_options::release_wait and patience.
+//
+// **Errors** all arrive in the handler, those of invalid arguments too; the verbs themselves throw only what Asio or memory do.
+//
+// **Ends.** The io_context may be stopped or destroyed with operations outstanding: their handlers are destroyed uncalled, their
+// waits end, and what was granted meanwhile is released. The client may be destroyed: handlers get errc::closed. The objects
+// named in a call (client, lock, a hold that is exchanged) must live until it has begun, not longer; with deferred and
+// use_awaitable it begins at the co_await.
+//
+// Dropping a hold releases it, and waits for the store (hold.hpp): on a thread that must not be kept, async_release first.
+//
+// With g++ 12, give options a name before co_await: it destroys braced temporaries in such an expression twice.
+#pragma once
+
+#include <mortise/asio/operation.hpp>
+#include <mortise/asio/shapes.hpp>
+#include <mortise/attempt.hpp>
+#include <mortise/claim.hpp>
+#include <mortise/client.hpp>
+#include <mortise/config.hpp>
+#include <mortise/counting_semaphore.hpp>
+#include <mortise/election.hpp>
+#include <mortise/hold.hpp>
+#include <mortise/multi_lock.hpp>
+#include <mortise/shared_mutex.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace mortise::inline v0 {
+
+namespace asio_detail {
+
+// A call that passes `how` on, with the operation's stop in place of the user's, which the operation listens to itself.
+template <class Shape, class Token, class Start>
+auto waiting(Token&& token, wait_options how, Start start) {
+    std::stop_token also = std::move(how.stop);
+    return initiate<Shape>(std::forward<Token>(token), std::move(also),
+                           [wait = how.wait, start = std::move(start)](std::stop_token stop, auto done) mutable {
+                               start(wait_options{.wait = wait, .stop = std::move(stop)}, std::move(done));
+                           });
+}
+
+// What does not wait for anybody is not to be cancelled.
+template <class Shape, class Token, class Start>
+auto asking(Token&& token, Start start) {
+    return initiate<Shape>(
+        std::forward<Token>(token), {},
+        [start = std::move(start)](const std::stop_token&, auto done) mutable { start(std::move(done)); });
+}
+
+template <class Options>
+Options at_once_unless_told(Options options) {
+    if (!options.wait) options.wait = std::chrono::nanoseconds::zero();
+    return options;
+}
+
+template <class Shape, class Token>
+auto claiming(client& locks, std::string_view name, claim_options options, Token&& token) {
+    std::stop_token also = std::move(options.stop);
+    claim wanted{.name = std::string(name), .options = std::move(options)};
+    return initiate<Shape>(std::forward<Token>(token), std::move(also),
+                           [&locks, wanted = std::move(wanted)](std::stop_token stop, auto done) mutable {
+                               wanted.options.stop = std::move(stop);
+                               locks.start(std::move(wanted), std::move(done));
+                           });
+}
+
+}  // namespace asio_detail
+
+// A name of a client, alone. Without options.wait async_acquire waits for ever, async_try_acquire not at all.
+template <class Token>
+auto async_acquire(client& locks, std::string_view name, claim_options options, Token&& token) {
+    return asio_detail::claiming<asio_detail::acquired>(locks, name, std::move(options), std::forward<Token>(token));
+}
+template <class Token>
+auto async_acquire(client& locks, std::string_view name, Token&& token) {
+    return async_acquire(locks, name, claim_options{}, std::forward<Token>(token));
+}
+template <class Token>
+auto async_try_acquire(client& locks, std::string_view name, claim_options options, Token&& token) {
+    return asio_detail::claiming<asio_detail::tried>(locks, name, asio_detail::at_once_unless_told(std::move(options)),
+                                                     std::forward<Token>(token));
+}
+template <class Token>
+auto async_try_acquire(client& locks, std::string_view name, Token&& token) {
+    return async_try_acquire(locks, name, claim_options{}, std::forward<Token>(token));
+}
+
+// void(release_result). Takes the hold over: it holds nothing from the moment the release has begun.
+template <class Token>
+auto async_release(hold held, Token&& token) {
+    return asio_detail::asking<asio_detail::released>(
+        std::forward<Token>(token),
+        [held = std::move(held)](release_completion done) mutable { held.start_release(std::move(done)); });
+}
+template <class Token>
+auto async_release(multi_hold held, Token&& token) {
+    return asio_detail::asking<asio_detail::released>(
+        std::forward<Token>(token),
+        [held = std::move(held)](release_completion done) mutable { held.start_release(std::move(done)); });
+}
+// A detached claim, by its id.
+template <class Token>
+auto async_release(client& locks, std::string_view name, const claim_id& id, Token&& token) {
+    return asio_detail::asking<asio_detail::released>(std::forward<Token>(token),
+                                                      [&locks, name = std::string(name), id](release_completion done) {
+                                                          locks.start_release(name, id, std::move(done));
+                                                      });
+}
+
+// void(std::exception_ptr, std::vector<held_lock>).
+template <class Token>
+auto async_list(client& locks, Token&& token) {
+    return asio_detail::asking<asio_detail::listed>(std::forward<Token>(token),
+                                                    [&locks](auto done) { locks.start_list(std::move(done)); });
+}
+
+// shared_mutex: writing, reading, and reading that may become writing.
+template <class Token>
+auto async_acquire(shared_mutex& lock, wait_options how, Token&& token) {
+    return asio_detail::waiting<asio_detail::acquired>(
+        std::forward<Token>(token), std::move(how),
+        [&lock](const wait_options& now, auto done) { lock.start(now, std::move(done)); });
+}
+template <class Token>
+auto async_acquire(shared_mutex& lock, Token&& token) {
+    return async_acquire(lock, wait_options{}, std::forward<Token>(token));
+}
+template <class Token>
+auto async_try_acquire(shared_mutex& lock, wait_options how, Token&& token) {
+    return asio_detail::waiting<asio_detail::tried>(
+        std::forward<Token>(token), asio_detail::at_once_unless_told(std::move(how)),
+        [&lock](const wait_options& now, auto done) { lock.start(now, std::move(done)); });
+}
+template <class Token>
+auto async_try_acquire(shared_mutex& lock, Token&& token) {
+    return async_try_acquire(lock, wait_options{}, std::forward<Token>(token));
+}
+template <class Token>
+auto async_acquire_shared(shared_mutex& lock, wait_options how, Token&& token) {
+    return asio_detail::waiting<asio_detail::acquired>(
+        std::forward<Token>(token), std::move(how),
+        [&lock](const wait_options& now, auto done) { lock.start_shared(now, std::move(done)); });
+}
+template <class Token>
+auto async_acquire_shared(shared_mutex& lock, Token&& token) {
+    return async_acquire_shared(lock, wait_options{}, std::forward<Token>(token));
+}
+template <class Token>
+auto async_try_acquire_shared(shared_mutex& lock, wait_options how, Token&& token) {
+    return asio_detail::waiting<asio_detail::tried>(
+        std::forward<Token>(token), asio_detail::at_once_unless_told(std::move(how)),
+        [&lock](const wait_options& now, auto done) { lock.start_shared(now, std::move(done)); });
+}
+template <class Token>
+auto async_try_acquire_shared(shared_mutex& lock, Token&& token) {
+    return async_try_acquire_shared(lock, wait_options{}, std::forward<Token>(token));
+}
+template <class Token>
+auto async_acquire_upgradeable(shared_mutex& lock, wait_options how, Token&& token) {
+    return asio_detail::waiting<asio_detail::acquired>(
+        std::forward<Token>(token), std::move(how),
+        [&lock](const wait_options& now, auto done) { lock.start_upgradeable(now, std::move(done)); });
+}
+template <class Token>
+auto async_acquire_upgradeable(shared_mutex& lock, Token&& token) {
+    return async_acquire_upgradeable(lock, wait_options{}, std::forward<Token>(token));
+}
+template <class Token>
+auto async_try_acquire_upgradeable(shared_mutex& lock, wait_options how, Token&& token) {
+    return asio_detail::waiting<asio_detail::tried>(
+        std::forward<Token>(token), asio_detail::at_once_unless_told(std::move(how)),
+        [&lock](const wait_options& now, auto done) { lock.start_upgradeable(now, std::move(done)); });
+}
+template <class Token>
+auto async_try_acquire_upgradeable(shared_mutex& lock, Token&& token) {
+    return async_try_acquire_upgradeable(lock, wait_options{}, std::forward<Token>(token));
+}
+
+// One step up or down; the new hold takes the place of the old, which stays as it was if the step fails (shared_mutex.hpp).
+template <class Token>
+auto async_upgrade(shared_mutex& lock, const hold& reading, wait_options how, Token&& token) {
+    return asio_detail::waiting<asio_detail::acquired>(
+        std::forward<Token>(token), std::move(how),
+        [&lock, &reading](const wait_options& now, auto done) { lock.start_upgrade(reading, now, std::move(done)); });
+}
+template <class Token>
+auto async_upgrade(shared_mutex& lock, const hold& reading, Token&& token) {
+    return async_upgrade(lock, reading, wait_options{}, std::forward<Token>(token));
+}
+template <class Token>
+auto async_try_upgrade(shared_mutex& lock, const hold& reading, wait_options how, Token&& token) {
+    return asio_detail::waiting<asio_detail::tried>(
+        std::forward<Token>(token), asio_detail::at_once_unless_told(std::move(how)),
+        [&lock, &reading](const wait_options& now, auto done) { lock.start_upgrade(reading, now, std::move(done)); });
+}
+template <class Token>
+auto async_try_upgrade(shared_mutex& lock, const hold& reading, Token&& token) {
+    return async_try_upgrade(lock, reading, wait_options{}, std::forward<Token>(token));
+}
+template <class Token>
+auto async_downgrade(shared_mutex& lock, const hold& writing, Token&& token) {
+    return asio_detail::asking<asio_detail::acquired>(
+        std::forward<Token>(token), [&lock, &writing](auto done) { lock.start_downgrade(writing, std::move(done)); });
+}
+template <class Token>
+auto async_downgrade_to_shared(shared_mutex& lock, const hold& more, Token&& token) {
+    return asio_detail::asking<asio_detail::acquired>(std::forward<Token>(token), [&lock, &more](auto done) {
+        lock.start_downgrade_to_shared(more, std::move(done));
+    });
+}
+
+// counting_semaphore: `count` permits, or one.
+template <class Token>
+auto async_acquire(counting_semaphore& from, std::ptrdiff_t count, wait_options how, Token&& token) {
+    return asio_detail::waiting<asio_detail::acquired>(
+        std::forward<Token>(token), std::move(how),
+        [&from, count](const wait_options& now, auto done) { from.start(count, now, std::move(done)); });
+}
+template <class Token>
+auto async_acquire(counting_semaphore& from, std::ptrdiff_t count, Token&& token) {
+    return async_acquire(from, count, wait_options{}, std::forward<Token>(token));
+}
+template <class Token>
+auto async_acquire(counting_semaphore& from, Token&& token) {
+    return async_acquire(from, 1, wait_options{}, std::forward<Token>(token));
+}
+template <class Token>
+auto async_try_acquire(counting_semaphore& from, std::ptrdiff_t count, wait_options how, Token&& token) {
+    return asio_detail::waiting<asio_detail::tried>(
+        std::forward<Token>(token), asio_detail::at_once_unless_told(std::move(how)),
+        [&from, count](const wait_options& now, auto done) { from.start(count, now, std::move(done)); });
+}
+template <class Token>
+auto async_try_acquire(counting_semaphore& from, std::ptrdiff_t count, Token&& token) {
+    return async_try_acquire(from, count, wait_options{}, std::forward<Token>(token));
+}
+template <class Token>
+auto async_try_acquire(counting_semaphore& from, Token&& token) {
+    return async_try_acquire(from, 1, wait_options{}, std::forward<Token>(token));
+}
+
+// multi_lock: void(std::exception_ptr, multi_hold), void(multi_attempt).
+template <class Token>
+auto async_acquire(multi_lock& all, wait_options how, Token&& token) {
+    return asio_detail::waiting<asio_detail::acquired_all>(
+        std::forward<Token>(token), std::move(how),
+        [&all](const wait_options& now, auto done) { all.start(now, std::move(done)); });
+}
+template <class Token>
+auto async_acquire(multi_lock& all, Token&& token) {
+    return async_acquire(all, wait_options{}, std::forward<Token>(token));
+}
+template <class Token>
+auto async_try_acquire(multi_lock& all, wait_options how, Token&& token) {
+    return asio_detail::waiting<asio_detail::tried_all>(
+        std::forward<Token>(token), asio_detail::at_once_unless_told(std::move(how)),
+        [&all](const wait_options& now, auto done) { all.start(now, std::move(done)); });
+}
+template <class Token>
+auto async_try_acquire(multi_lock& all, Token&& token) {
+    return async_try_acquire(all, wait_options{}, std::forward<Token>(token));
+}
+
+// election: void(std::exception_ptr) when it leads, or does not; void(release_result).
+template <class Token>
+auto async_campaign(election& candidate, wait_options how, Token&& token) {
+    return asio_detail::waiting<asio_detail::elected>(
+        std::forward<Token>(token), std::move(how),
+        [&candidate](const wait_options& now, auto done) { candidate.start_campaign(now, std::move(done)); });
+}
+template <class Token>
+auto async_campaign(election& candidate, Token&& token) {
+    return async_campaign(candidate, wait_options{}, std::forward<Token>(token));
+}
+template <class Token>
+auto async_resign(election& candidate, Token&& token) {
+    return asio_detail::asking<asio_detail::released>(
+        std::forward<Token>(token), [&candidate](auto done) { candidate.start_resign(std::move(done)); });
+}
+
+}  // namespace mortise::inline v0
