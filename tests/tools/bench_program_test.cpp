@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 namespace command {
 namespace {
@@ -161,6 +162,15 @@ TEST_F(bench_program, refuses_what_it_does_not_know) {
     EXPECT_EQ(mortise({"bench", "--quick", "uncontended", "--svg", scratch_ / "no/such/file"}).code, 69);
 }
 
+TEST_F(bench_program, says_what_a_worker_met) {
+    ASSERT_EQ(::mkdir(store_.c_str(), 0700), 0);
+    std::ofstream{store_ + "/locks"} << "not a ledger";
+    const outcome got = mortise({"bench", "contended", "--quick"});
+    EXPECT_EQ(got.code, 69);
+    EXPECT_THAT(got.err, HasSubstr("contended, 16 threads, 1 name: host:" + store_ + " mortise::mutex: process 1 "));
+    EXPECT_THAT(got.err, HasSubstr("failed: "));
+}
+
 TEST_F(bench_program, names_a_worker_that_died) {
     child program = start({"bench", "contended", "--seconds", "30"});
     const pid_t worker = worker_of(program.pid());
@@ -177,6 +187,7 @@ TEST_F(bench_program, tidies_up_when_interrupted) {
     child program = start({"bench", "contended", "--seconds", "30"});
     const pid_t worker = worker_of(program.pid());
     ASSERT_GT(worker, 0);
+    ::kill(worker, SIGINT);  // as a terminal does
     program.tell(SIGINT);
     EXPECT_EQ(program.wait(60s), 130);
     EXPECT_EQ(::kill(worker, 0), -1);

@@ -68,19 +68,26 @@ crew::crew(int processes, const std::function<void(int process)>& work, std::chr
             members_.push_back({number, pid});
             continue;
         }
-        for (const int each : interrupts) ::signal(each, SIG_DFL);
+        // Ctrl-C goes to all of us; who began it ends it.
+        for (const int each : interrupts) ::signal(each, each == SIGINT || each == SIGHUP ? SIG_IGN : SIG_DFL);
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != parent) ::_exit(1);
         ::alarm(static_cast<unsigned>(2 * patience.count()));
-        int status = 0;
+        heard_ = &*complaint_;
         try {
             work(number);
         } catch (const std::exception& e) {
-            std::snprintf(complaint_->text, sizeof complaint_->text, "%s", e.what());
-            status = 1;
+            fail(e.what());
         }
-        ::_exit(status);
+        ::_exit(0);
     }
+}
+
+crew::complaint* crew::heard_ = nullptr;
+
+void crew::fail(const char* why) noexcept {
+    std::snprintf(heard_->text, sizeof heard_->text, "%s", why);
+    ::_exit(1);
 }
 
 crew::~crew() {

@@ -29,6 +29,9 @@ public:
     crew(const crew&) = delete;
     crew& operator=(const crew&) = delete;
 
+    // Ends the process of a crew that calls it, and says why.
+    [[noreturn]] static void fail(const char* why) noexcept;
+
     // Waits until `met` is true. Throws if a process fails, naming it, or if patience runs out.
     void wait_for(const std::function<bool()>& met);
 
@@ -48,6 +51,7 @@ private:
         int number;
         pid_t pid;
     };
+    static complaint* heard_;  // in the process of a crew
     shared<complaint> complaint_;
     std::vector<member> members_;
     const std::chrono::seconds patience_;
