@@ -15,7 +15,8 @@ storms:
 	@./test -N >/dev/null
 	@failed=0; for program in build/tests/storm_tests build/tests/process_storm_tests \
 		'build/tests/command_tests --gtest_filter=command_storm.*'; do \
-		if [ -x $${program%% *} ]; then MORTISE_STORM_SCALE=1.0 $$program || failed=1; fi; \
+		if [ -x $${program%% *} ]; then \
+			MORTISE_STORM_SCALE=1.0 MORTISE_STORMS_IN_FULL=1 $$program || failed=1; fi; \
 	done; exit $$failed
 
 # host: beside flock(2), a robust mutex and the bare futex.

@@ -106,9 +106,11 @@ public:
         return *this;
     }
 
+    static child none() { return child(nothing{}); }
+
     pid_t pid() const { return pid_; }
     void tell(int signal) const { ::kill(pid_, signal); }
-    void kill() { *this = child(nothing{}); }
+    void kill() { *this = none(); }
 
     // Its exit status, or minus the signal that ended it; -1000 if it does not end in time.
     int wait(std::chrono::seconds timeout = std::chrono::seconds{30}) {

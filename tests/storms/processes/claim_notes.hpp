@@ -67,7 +67,7 @@ public:
         : store_wrapper(outer, inner), notes_(std::move(notes)) {}
 
     void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) override {
-        notes_->asked(wanted.id);
+        if (wanted.instead_of == claim_id{}) notes_->asked(wanted.id);  // an upgrade goes before the line
         store_wrapper::claim(wanted, [notes = notes_, id = wanted.id, done = std::move(done)](auto said) mutable {
             using verdict = spi::claim_answer::verdict;
             if (said.is == verdict::queued) notes->queued(id);
@@ -105,6 +105,35 @@ public:
             });
         });
         done({.is = spi::claim_answer::verdict::queued});
+    }
+};
+
+// Another one: a claim that fits beside nobody does not stand in line but tries again and again, and so do the readers come
+// first for as long as there are any.
+class shy_store final : public spi::store_wrapper {
+public:
+    using store_wrapper::store_wrapper;
+
+    void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) override {
+        if (!wanted.queue || wanted.weight != wanted.capacity) return store_wrapper::claim(wanted, std::move(done));
+        spi::claim_request again = wanted;
+        again.queue = false;
+        again.berth = 0;
+        again.label = {};
+        try_again(again, std::string(wanted.name));
+        done({.is = spi::claim_answer::verdict::queued});
+    }
+
+private:
+    void try_again(const spi::claim_request& wanted, const std::string& name) {
+        clock().at(clock().now() + std::chrono::milliseconds{1}, [this, wanted, name] {
+            spi::claim_request late = wanted;
+            late.name = name;
+            inner().claim(late, [this, wanted, name](const spi::claim_answer& said) {
+                if (said.is == spi::claim_answer::verdict::granted) granted(name, wanted.id, said.grant);
+                if (said.is == spi::claim_answer::verdict::busy) try_again(wanted, name);
+            });
+        });
     }
 };
 
