@@ -19,3 +19,11 @@ if(MORTISE_WITH_ASIO)
     set_target_properties(mortise_asio PROPERTIES EXPORT_NAME asio)
     target_link_libraries(mortise_asio INTERFACE mortise Boost::headers)
 endif()
+
+# For programs of ours that use Asio. ThreadSanitizer does not understand its fences, and g++ refuses them; queues of handlers
+# are guarded by mutexes as well.
+function(mortise_sanitize_asio target)
+    if(MORTISE_SANITIZE MATCHES "thread")
+        target_compile_definitions(${target} PRIVATE BOOST_ASIO_DISABLE_FENCED_BLOCK)
+    endif()
+endfunction()
