@@ -33,6 +33,11 @@ void signal_source::undergo(int signal) {
     ::pthread_sigmask(SIG_UNBLOCK, &only, &before);
     ::kill(0, signal);  // the whole job, as if the terminal had sent it
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    // What ended the stop is no news any more; heard late, it would undo the next one.
+    ::sigemptyset(&only);
+    ::sigaddset(&only, SIGCONT);
+    constexpr timespec at_once{};
+    ::sigtimedwait(&only, nullptr, &at_once);
 }
 
 }  // namespace command
