@@ -1,4 +1,4 @@
-// `hold`, `acquire`, `release`.
+// `hold`, `acquire`, `renew`, `release`.
 #include "program.hpp"
 
 #include <mortise/client.hpp>
@@ -116,6 +116,22 @@ TEST_F(hold_command, a_detached_claim_outlives_the_command_until_it_is_released)
     EXPECT_EQ(done.code, 0) << done.err;
     EXPECT_EQ(done.out, "{\"name\":\"night\",\"result\":\"released\"}\n");
     EXPECT_TRUE(held().empty());
+}
+
+TEST_F(hold_command, a_detached_claim_lasts_as_long_as_it_is_renewed) {
+    std::string id;
+    std::istringstream{mortise({"acquire", "night", "--lease", "2s"}).out} >> id;
+    const outcome longer = mortise({"renew", "night", "--lease", "60s", "--json", "--id", id});
+    EXPECT_EQ(longer.code, 0) << longer.err;
+    EXPECT_EQ(longer.out, "{\"name\":\"night\",\"renewed\":true,\"lease_s\":60}\n");
+    EXPECT_EQ(mortise({"renew", "night", "--lease", "1s", "--id", id}).code, 0) << "never shortens";
+    EXPECT_EQ(mortise({"run", "-w", "3s", "night", "--", "true"}).code, 1) << "the first lease is over";
+
+    EXPECT_EQ(mortise({"renew", "night", "--id", std::string(32, '1')}).code, 75);
+    EXPECT_EQ(mortise({"release", "night", "--id", id}).code, 0);
+    const outcome late = mortise({"renew", "night", "--id", id});
+    EXPECT_EQ(late.code, 75);
+    EXPECT_EQ(late.err, "mortise: 'night' had ended before: its lease was over, or it was released or broken\n");
 }
 
 TEST_F(hold_command, a_detached_claim_ends_with_its_lease) {

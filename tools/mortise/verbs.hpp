@@ -38,6 +38,7 @@ std::span<const verb* const> verbs();
 const verb& run_verb();
 const verb& hold_verb();
 const verb& acquire_verb();
+const verb& renew_verb();
 const verb& release_verb();
 const verb& list_verb();
 const verb& show_verb();
