@@ -24,8 +24,8 @@ _mortise() {
         -*)
             local options=
             case $verb in
-                run) options="$claim --no-renew --command" ;;
-                hold) options="$claim --no-renew" ;;
+                run) options="$claim --no-renew --command --metrics" ;;
+                hold) options="$claim --no-renew --metrics" ;;
                 acquire) options=$claim ;;
                 renew) options='--id --lease' ;;
                 release) options='--id' ;;

@@ -4,6 +4,7 @@
 #include "claims.hpp"
 #include "failure.hpp"
 #include "inbox.hpp"
+#include "metrics.hpp"
 #include "report.hpp"
 #include "run.hpp"
 #include "supervision.hpp"
@@ -43,7 +44,10 @@ public:
     int watch() {
         if (!timer_ || inbox_->get() < 0)
             return report(json(), exit_code::unavailable, "no descriptors left; raise ulimit -n");
-        locks_ = std::make_shared<mortise::client>(terms_.settings.store);
+        std::optional<metrics_page> page;
+        if (terms_.metrics_port) page.emplace(*terms_.metrics_port);
+        locks_ = std::make_shared<mortise::client>(terms_.settings.store, observed_by(page));
+        if (page) page->serve(locks_, terms_.wanted.name);
         claim();
         while (!finished_) {
             set_timer();

@@ -1,6 +1,7 @@
 // `hold`: a lock for as long as somebody keeps our input open.
 #include "claims.hpp"
 #include "failure.hpp"
+#include "metrics.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 #include "taking.hpp"
@@ -60,7 +61,7 @@ const verb& hold_verb() {
         .name = "hold",
         .summary = "holds a lock until its input ends",
         .usage = "[options] NAME",
-        .options = claim_options_and({}),
+        .options = claim_options_and({metrics_option}),
         .words = {.least = 1, .most = 1, .usage = "NAME"},
         .notes =
             "Waits for NAME, prints the token, and holds until its input ends or a signal\n"

@@ -2,6 +2,7 @@
 
 #include "claims.hpp"
 #include "failure.hpp"
+#include "metrics.hpp"
 #include "verbs.hpp"
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@ namespace {
 run_terms read_terms(const request& asked) {
     const arguments& given = asked.given;
     run_terms terms{.wanted = claim_of(asked), .busy_code = busy_code_of(given), .settings = asked.settings};
+    terms.metrics_port = metrics_port_of(given);
     terms.line = given.command;
     if (given.has("--command")) {
         if (terms.line.size() != 1) refuse("-c takes the command as one word, in quotes");
@@ -55,7 +57,7 @@ const verb& run_verb() {
         .name = "run",
         .summary = "runs a command while holding a lock",
         .usage = "[options] NAME [--] COMMAND [ARGUMENT]...",
-        .options = claim_options_and({{'c', "command", "", "COMMAND is one word for sh -c"}}),
+        .options = claim_options_and({{'c', "command", "", "COMMAND is one word for sh -c"}, metrics_option}),
         .words = {.least = 1, .most = 1, .then_command = true, .usage = "NAME -- COMMAND..."},
         .notes =
             "Waits for NAME, runs COMMAND, lets go when it and its process group are gone.\n"

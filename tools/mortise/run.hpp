@@ -14,6 +14,7 @@
 
 #include <mortise/claim.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct run_terms {
     int busy_code = 1;
     std::vector<std::string> line{};  // the command
     command::settings settings{};
+    std::optional<std::uint16_t> metrics_port{};
     int terminal = -1;  // the controlling one; -1: none
     pid_t wrapper_group = 0;
     sigset_t mask{};  // of signals, as the command is to have it

@@ -2,6 +2,7 @@
 
 #include "claims.hpp"
 #include "failure.hpp"
+#include "metrics.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 #include "waiting.hpp"
@@ -24,7 +25,11 @@ int refused(const request& asked, const std::string& name, const mortise::refusa
 }  // namespace
 
 taken take(const request& asked, mortise::claim wanted, const signal_source& signals) {
-    taken got{.locks = std::make_shared<mortise::client>(asked.settings.store), .news = std::make_shared<inbox>()};
+    std::optional<metrics_page> page;
+    if (const auto port = metrics_port_of(asked.given)) page.emplace(*port);
+    taken got{.locks = std::make_shared<mortise::client>(asked.settings.store, observed_by(page)),
+              .news = std::make_shared<inbox>()};
+    if (page) page->serve(got.locks, wanted.name);
     if (got.news->get() < 0) throw failure(exit_code::unavailable, "no descriptor left; raise ulimit -n");
     const std::string name = wanted.name;
     std::stop_source withdraw;
