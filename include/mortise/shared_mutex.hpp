@@ -128,7 +128,7 @@ public:
     // old handle holds nothing any more, as if released. What fails leaves it as it was; refused are not_owner (empty,
     // released, of another client or another lock), lost, would_deadlock (a plain read that wants more, or a second step
     // while one is under way), invalid_option (it is of that kind already). A hold that is released during the wait ends it.
-    // To cancel in the very moment of the grant may lose the old hold; it is told like every loss.
+    // A cancellation or a limit that meets the grant on its way does not undo it: then the answer is the new hold.
     [[nodiscard]] mortise::hold upgrade(const mortise::hold& reading, const wait_options& how = {});
     [[nodiscard]] attempt try_upgrade(const mortise::hold& reading, const wait_options& how = {});
     void start_upgrade(const mortise::hold& reading, const wait_options& how, client::completion done);

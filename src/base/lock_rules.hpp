@@ -6,6 +6,8 @@
 //   - Weights that fit are granted, first come, first served. A big claim at the head blocks smaller ones behind it.
 //   - A claim instead of a hold (upgrade, downgrade) takes its place in one step. If it must wait it goes before the queue:
 //     the hold keeps everybody in there waiting anyway. Two of these would wait for each other, so the second is refused.
+//     Asked again without the will to wait it leaves the line, in the same step in which it learns that it was not granted:
+//     a release could not tell, and would end a hold that the caller still counts on.
 //   - The counter of each grant is max(last + 1, wall time in us): it rises within one life of the state by the first
 //     part, and over a lost state by the second.
 //   - Ids that ended are remembered for a while, so a repeated release gets its first answer and a claim that arrives
@@ -122,7 +124,13 @@ public:
         if (kept().remembered(wanted.id, at.now) != nullptr) return {.is = is::refused, .reason = errc::cancelled};
         if (!idle() && capacity != kept().capacity())
             return {.is = is::refused, .reason = errc::kind_mismatch, .capacity = kept().capacity()};
-        if (const auto mine = kept().find_waiter(wanted.id)) return standing(is::queued, kept().place_of(mine), at);
+        if (const auto mine = kept().find_waiter(wanted.id)) {
+            if (queue_up || !wanted.replaces()) return standing(is::queued, kept().place_of(mine), at);
+            kept().leave(mine);  // it stops waiting, and knows that it was not granted
+            remember(wanted.id, spi::release_answer::released, at.now);
+            grant_next(at, out);
+            return standing(is::busy, 1, at, wanted.instead_of);
+        }
         if (wanted.replaces()) return exchange(std::move(wanted), queue_up, at, out);
         if (idle()) kept().begin(capacity);
         if (kept().waiting() == 0 && kept().used() + wanted.weight <= capacity) {

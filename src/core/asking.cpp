@@ -193,7 +193,10 @@ void engine::busy(const std::shared_ptr<cohort>& c, errands& todo) {
             continue;
         }
         who->is = claimant::phase::over;
-        todo.refused.emplace_back(who, in_the_way(*c, errc::busy, place++));
+        const claimant::wait& w = *who->waiting;
+        refusal no = in_the_way(*c, w.leaves_for != errc{} ? w.leaves_for : errc::busy, place++);
+        if (!w.leaves_because.empty()) no.detail = refuse(no.reason, c->terms.name, w.leaves_because).detail;
+        todo.refused.emplace_back(who, std::move(no));
         it = c->line.erase(it);
     }
     if (c->line.empty()) {

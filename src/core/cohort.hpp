@@ -120,6 +120,8 @@ public:
         std::int64_t thread = 0;
         bool no_wait = false;
         bool stopped = false;  // cancelled before it was in line
+        errc leaves_for{};     // asks for the last time, and is told this if it was not granted
+        std::string leaves_because;
     };
     // What only a watched hold needs.
     struct watch {

@@ -293,6 +293,7 @@ void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name
             return;
         }
         const std::shared_ptr<core::cohort> c = cohort_of(s, *who);
+        if (who->waiting->leaves_for != errc{}) return;
         std::optional<std::size_t> ahead = 0;  // not counted in a crowd that leaves all at once
         for (auto at = c->line.begin(); ahead && at != who->waiting->place; ++at)
             ahead = *ahead < 1000 ? std::optional{*ahead + 1} : std::nullopt;
@@ -300,14 +301,22 @@ void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name
         // not got round to asking it.
         const bool unheard = why == errc::timed_out && c->asked && !c->asked->standing && !c->calling &&
                              clock_->now() - std::max(c->asked->failing_since, who->since) >= silence;
-        refusal no = in_the_way(*c, unheard ? errc::unreachable : why, ahead);
-        if (!what.empty()) no.detail = refuse(no.reason, name, what).detail;
-        todo.refused.emplace_back(who, std::move(no));
-        who->is = claimant::phase::over;
-        c->line.erase(who->waiting->place);
-        if (c->line.empty() && c->is != cohort::state::held) {  // nobody wants it any more
-            todo.goodbye = goodbye(*c, clock_->now());
-            end(c);
+        if (c->instead_of && !unheard) {
+            // The store may have granted it just now, and ended what it replaces. It is asked, not told.
+            who->waiting->leaves_for = why;
+            who->waiting->leaves_because = what;
+            who->waiting->no_wait = true;
+            todo.ask = c;
+        } else {
+            refusal no = in_the_way(*c, unheard ? errc::unreachable : why, ahead);
+            if (!what.empty()) no.detail = refuse(no.reason, name, what).detail;
+            todo.refused.emplace_back(who, std::move(no));
+            who->is = claimant::phase::over;
+            c->line.erase(who->waiting->place);
+            if (c->line.empty() && c->is != cohort::state::held) {  // nobody wants it any more
+                todo.goodbye = goodbye(*c, clock_->now());
+                end(c);
+            }
         }
     }
     run(todo);

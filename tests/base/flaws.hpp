@@ -29,6 +29,7 @@ enum class flaw {
     upgrades_outlive_their_hold,   // a waiting one is granted though its hold has ended
     upgrades_ignore_readers,       // granted whoever else is inside
     upgrades_end_with_their_wait,  // one that stops waiting takes the hold along
+    upgrades_never_stop_waiting,   // though asked to
     downgrades_let_nobody_in,      // until something else happens
     readers_pass_a_writer,         // the smallest claims do not mind the queue
     dead_readers_stay,             // a session that goes leaves behind what does not exclude
@@ -67,6 +68,7 @@ inline constexpr std::array every_flaw{
     flaw_traits{flaw::upgrades_outlive_their_hold, "upgrades_outlive_their_hold", needs::exchanges},
     flaw_traits{flaw::upgrades_ignore_readers, "upgrades_ignore_readers", needs::exchanges},
     flaw_traits{flaw::upgrades_end_with_their_wait, "upgrades_end_with_their_wait", needs::exchanges},
+    flaw_traits{flaw::upgrades_never_stop_waiting, "upgrades_never_stop_waiting", needs::exchanges},
     flaw_traits{flaw::downgrades_let_nobody_in, "downgrades_let_nobody_in", needs::exchanges},
     flaw_traits{flaw::readers_pass_a_writer, "readers_pass_a_writer", needs::sharing},
     flaw_traits{flaw::dead_readers_stay, "dead_readers_stay", needs::sharing},

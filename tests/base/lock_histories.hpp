@@ -189,10 +189,11 @@ private:
         return way == upgradeable ? (dice_.one_in(4) ? reading : all) : dice_.one_in(2) ? upgradeable : reading;
     }
 
-    // Any earlier request once more: late, doubled, or asked again with the will to wait.
+    // Any earlier request once more: late, doubled, or asked again with the will to wait, or without.
     step repeat() {
         step again = log_.any(dice_);
         if (again.what == step::verb::claim && dice_.one_in(3)) again.queue = true;
+        if (again.wanted.replaces() && dice_.one_in(3)) again.queue = false;
         return again;
     }
 

@@ -46,7 +46,14 @@ public:
             return {.is = verdict::refused, .reason = errc::kind_mismatch};
         capacity_ = capacity;
         for (std::size_t i = 0; i < queue.size(); ++i)
-            if (queue[i].id == wanted.id) return standing(verdict::queued, i + 1, at);
+            if (queue[i].id == wanted.id) {
+                if (queue_up || !wanted.replaces() || wrong_ == flaw::upgrades_never_stop_waiting)
+                    return standing(verdict::queued, i + 1, at);
+                queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(i));
+                remember(wanted.id, spi::release_answer::released, at);
+                grant_head(at);
+                return standing(verdict::busy, 1, at, wanted.instead_of);
+            }
         if (wanted.replaces()) return exchange(wanted, queue_up, at);
         const bool may_enter = queue.empty() || wrong_ == flaw::small_ones_overtake ||
                                (wrong_ == flaw::readers_pass_a_writer && wanted.weight == 1);

@@ -213,7 +213,7 @@ private:
         const auto leaves = [&](const kept_claim& waits) {
             return s.what == step::verb::release        ? waits.id == s.wanted.id
                    : s.what == step::verb::drop_session ? waits.session == s.session
-                                                        : false;
+                                                        : got.claim.is == verdict::busy && waits.id == s.wanted.id;
         };
         // A claim that is granted at once may let others in behind it, by taking less than it had.
         const bool at_once = granted_at_once(s, got);

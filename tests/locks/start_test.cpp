@@ -265,7 +265,7 @@ TEST_F(shared_start, a_read_that_is_released_or_lost_meanwhile_ends_its_upgrade)
     EXPECT_EQ(world.waiting("config"), 0u);
 }
 
-TEST_F(shared_start, an_upgrade_cancelled_after_the_store_granted_it_loses_the_read_and_says_so) {
+TEST_F(shared_start, an_upgrade_cancelled_after_the_store_granted_it_is_granted) {
     const hold mine_first = config.acquire_upgradeable();
     hold reading = theirs.acquire_shared();
     pending<attempt> up;
@@ -275,10 +275,36 @@ TEST_F(shared_start, an_upgrade_cancelled_after_the_store_granted_it_loses_the_r
     EXPECT_EQ(up.answers(), 0);
     stop.request_stop();
     world.settle();
-    EXPECT_EQ(up.reason(), errc::cancelled);
-    EXPECT_FALSE(mine_first.valid()) << "the store has given it to whoever came next";
-    EXPECT_TRUE(mine_first.lost().stop_requested());
+    ASSERT_TRUE(up.granted()) << "it came first, and the read is gone: to say no would leave the caller with neither";
+    EXPECT_TRUE((*up)->valid());
+    EXPECT_FALSE(mine_first.valid());
+    up.forget();
     EXPECT_TRUE(world.empty());
+}
+
+TEST_F(shared_start, an_upgrade_cancelled_before_leaves_the_read_as_it_was) {
+    const hold mine_first = config.acquire_upgradeable();
+    const hold reading = theirs.acquire_shared();
+    pending<attempt> up;
+    config.start_upgrade(mine_first, {.stop = stop.get_token()}, up.taker());
+    stop.request_stop();
+    world.settle();
+    EXPECT_EQ(up.reason(), errc::cancelled);
+    EXPECT_TRUE(mine_first.valid());
+    EXPECT_FALSE(mine_first.lost().stop_requested());
+    EXPECT_EQ(world.waiting("config"), 0u);
+}
+
+TEST_F(shared_start, an_upgrade_cancelled_on_a_store_that_has_gone_silent_is_answered_all_the_same) {
+    const hold mine_first = config.acquire_upgradeable();
+    const hold reading = theirs.acquire_shared();
+    pending<attempt> up;
+    config.start_upgrade(mine_first, {.stop = stop.get_token()}, up.taker());
+    mine.net->freeze();
+    stop.request_stop();
+    world.advance(15s);
+    EXPECT_EQ(up.answers(), 1);
+    EXPECT_FALSE(up.granted());
 }
 
 TEST_F(shared_start, a_write_is_not_handed_over_while_it_becomes_a_read) {

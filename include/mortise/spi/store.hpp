@@ -57,7 +57,8 @@ struct claim_request {
     std::string_view label{};
     // A hold of the same client on the same name, which this claim takes the place of in one step when it is granted
     // (upgrade, downgrade). It goes before the queue. Refused with errc::lost if that hold has ended, and with
-    // errc::would_deadlock if another such claim waits already. Zero: none.
+    // errc::would_deadlock if another such claim waits already. Asked again without `queue` while it waits, it leaves the
+    // line and is answered busy, in one step: so the caller knows which of the two it holds. Zero: none.
     claim_id instead_of{};
     std::uint32_t berth = 0;  // of the caller that sleeps until it is granted (see sleeper); 0: nobody does
 };

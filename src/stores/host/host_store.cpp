@@ -303,7 +303,10 @@ spi::claim_answer host_store::ask(const spi::claim_request& wanted) {
                                            at, out);
                     };
                     base::verdict said = once();
-                    if (said.is == busy || said.reason == errc::kind_mismatch) {  // in the way of the living?
+                    const bool stopped_waiting = known && said.is == busy;
+                    if (stopped_waiting) {
+                        forget(wanted.id);
+                    } else if (said.is == busy || said.reason == errc::kind_mismatch) {  // in the way of the living?
                         bury(state, at, out);
                         if (said.is == busy || state.idle()) said = once();
                     }
