@@ -85,7 +85,7 @@ void engine::lose(const std::shared_ptr<cohort>& c, std::error_code why, errands
 
 // Whether the store still knows a hold, whose loss it would not have told us of.
 void engine::confirm(const std::shared_ptr<cohort>& c) {
-    const spi::renewal asked{c->terms.name, c->id, c->terms.lease.value_or(spi::duration::zero())};
+    const spi::renewal asked{c->terms.name, c->id, spi::duration::zero()};  // extends nothing
     store_->renew({&asked, 1}, [c](std::vector<spi::renewal_answer> said) {
         if (said.empty() || said.front() != spi::renewal_answer::lost) return;
         errands todo;
