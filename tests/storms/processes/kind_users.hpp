@@ -97,18 +97,15 @@ private:
         entered(may_upgrade);
         lane_.does(doing::upgrading);
         const unsigned how = below(4);
-        if (how < 2) {
-            if (!must(lock_.try_upgrade_for(patience))) return;
-        } else if (how < 3) {
-            // A wait that ends as the grant comes may cost the read, and says so. Until then nobody is to count on it.
-            lane_.leave(0);
-            if (!may(lock_.try_upgrade_for(a_moment()))) return lock_.unlock_upgradeable();
-        } else {
-            lane_.leave(0);
-            return lock_.unlock_upgradeable();
+        const bool up = how < 2   ? must(lock_.try_upgrade_for(patience))
+                        : how < 3 ? may(lock_.try_upgrade_for(a_moment()))
+                                  : false;
+        if (up) {
+            entered(writes);
+            return step_down();
         }
-        entered(writes);
-        step_down();
+        lane_.leave(0);
+        lock_.unlock_upgradeable();
     }
     // From a write: to nothing, or by a step or two.
     void step_down() {
