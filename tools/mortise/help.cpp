@@ -33,8 +33,9 @@ std::string help() {
 }
 
 std::string help_of(const verb& which) {
-    std::string text =
-        "usage: mortise " + std::string(which.name) + " " + std::string(which.usage) + "\n" + std::string(which.notes);
+    std::string text = "usage: mortise " + std::string(which.name) +
+                       (which.usage.empty() ? std::string{} : " " + std::string(which.usage)) + "\n" +
+                       std::string(which.notes);
     for (const option& each : which.options) text += "  " + padded(shown(each), 16) + std::string(each.help) + "\n";
     text += "  --store URL, --store-file FILE, --json, -v: see mortise --help\n";
     if (!which.examples.empty()) text += which.examples.size() == 1 ? "Example:\n" : "Examples:\n";
