@@ -34,7 +34,8 @@ namespace mortise::inline v0 {
 //  - Locking a name that this thread already holds through any mutex of the same client is answered would_deadlock
 //    (try_lock: false), never a silent hang. To nest, use recursive_mutex.
 //  - Threads of one process that lock() in a circle, each holding what the next one waits for, do not hang: after a
-//    moment one of them is answered would_deadlock, and the message names who holds and wants what.
+//    moment one of them is answered would_deadlock, and the message names who holds and wants what. Only waits that nothing
+//    can end are looked at (no limit, no options.stop), and docs/concepts.md says which circles are not seen.
 //  - unlock() never throws: the result of a release goes to the observer, and to whoever calls the form with
 //    error_code. An unlock by a thread that holds nothing releases nothing (errc::not_owner).
 //

@@ -2,7 +2,7 @@
 //
 // A call that blocks costs nothing more than a mark; now and then, while any thread is blocked for longer than an instant,
 // the clock's thread puts together who waits for what and who holds it. A deadlock does not go away, so a late look finds it
-// as well as an early one. Calls with a time limit end by themselves and are left alone.
+// as well as an early one. Calls with a time limit or a stop_token can end otherwise and are left alone.
 #include "base/process.hpp"
 #include "base/text.hpp"
 #include "core/circles.hpp"
@@ -93,7 +93,7 @@ void engine::blocked_calls(std::vector<blocked_call>& found) {
     const auto note = [&](const std::shared_ptr<cohort>& c) {
         for (const auto& call : c->line) {
             const claimant::wait& w = *call->waiting;
-            if (w.owner == 0 || w.no_wait || w.deadline != spi::time_point::max()) continue;
+            if (w.owner == 0 || w.no_wait || w.on_stop || w.deadline != spi::time_point::max()) continue;
             found.push_back({.home = shared_from_this(),
                              .call = call,
                              .frames = w.frames,

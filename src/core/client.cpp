@@ -110,8 +110,9 @@ std::vector<held_lock> client::list(std::error_code& ec) {
 
 std::vector<held_lock> client::list() {
     std::error_code ec;
-    std::vector<held_lock> all = list(ec);
-    if (ec) throw error(ec, "store " + store() + ": " + ec.message());
+    std::string why;
+    std::vector<held_lock> all = engine_->list(ec, &why);
+    if (ec) throw error(ec, why.empty() ? "store " + store() + ": " + ec.message() : why);
     return all;
 }
 

@@ -84,7 +84,7 @@ public:
     refusal refuse(std::error_code why, std::string_view name, const std::string& what = {}) const;
 
     // From outside, as operators and scripts do; these block for at most `patience`.
-    std::vector<held_lock> list(std::error_code& ec);
+    std::vector<held_lock> list(std::error_code& ec, std::string* why = nullptr);
     bool renew(std::string_view name, const claim_id& id, spi::duration lease, std::error_code& ec) noexcept;
     bool break_lock(std::string_view name, token held, std::string_view why, std::error_code& ec);
     std::vector<finding> check_store(std::error_code& ec);

@@ -1,5 +1,6 @@
 #include "core/io_clock.hpp"
 
+#include "base/descriptors.hpp"
 #include "base/quiet_thread.hpp"
 
 #include <mortise/error.hpp>
@@ -97,6 +98,7 @@ void io_clock::wait() {
 
 void io_clock::start() {
     if (thread_.joinable()) return;
+    const base::standard_descriptors_taken out_of_the_way;
     if (timer_fd_ < 0) timer_fd_ = ::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (timer_fd_ >= 0 && epoll_fd_ < 0) {
         epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);

@@ -11,8 +11,11 @@ namespace mortise::inline v0::core {
 
 template <class Answer, class Ask>
 std::optional<Answer> engine::ask_and_wait(Ask&& ask, std::error_code& ec) {
-    ec = forked() ? errc::forked : closed_.load() ? errc::closed : errc{};
-    if (ec) return std::nullopt;
+    ec.clear();
+    if (forked() || closed_.load()) {
+        ec = forked() ? errc::forked : errc::closed;
+        return std::nullopt;
+    }
     const auto said = std::make_shared<std::promise<Answer>>();
     auto answer = said->get_future();
     ask([said](Answer what) { said->set_value(std::move(what)); });
@@ -21,10 +24,11 @@ std::optional<Answer> engine::ask_and_wait(Ask&& ask, std::error_code& ec) {
     return std::nullopt;
 }
 
-std::vector<held_lock> engine::list(std::error_code& ec) {
+std::vector<held_lock> engine::list(std::error_code& ec, std::string* why) {
     auto all = ask_and_wait<spi::listing>([&](auto done) { store_->list(std::move(done)); }, ec);
     if (!all) return {};
-    ec = all->failed;
+    if (all->failed) ec = all->failed;
+    if (why != nullptr) *why = std::move(all->detail);
     return std::move(all->holds);
 }
 

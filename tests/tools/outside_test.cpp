@@ -4,7 +4,8 @@
 
 #include <mortise/client.hpp>
 
-#include <sstream>
+#include <chrono>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -117,6 +118,59 @@ TEST_F(outside_command, the_doctor_names_what_is_wrong_and_what_to_do) {
     EXPECT_EQ(got.code, 69);
     EXPECT_THAT(got.out, HasSubstr("problem"));
     EXPECT_THAT(got.out, HasSubstr("-> "));
+}
+
+TEST_F(outside_command, closed_descriptors_do_not_lead_into_the_store) {
+    mortise::client locks{"host:" + store_};
+    const mortise::hold mine = locks.acquire("k");
+    for (const line& each :
+         {line{"list"}, {"show", "k"}, {"doctor"}, {"watch", "--for", "0.3"}, {"hold", "-n", "other"}}) {
+        for (const std::vector<int>& closed : {std::vector<int>{0, 1}, {1, 2}, {0, 1, 2}, {1}, {2}, {0}}) {
+            child made{[&] {
+                redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
+                redirect(STDOUT_FILENO, "/dev/null", O_WRONLY);
+                redirect(STDERR_FILENO, "/dev/null", O_WRONLY);
+                for (const int fd : closed) ::close(fd);
+                return become(each);
+            }};
+            made.wait(60s);
+            ASSERT_TRUE(mine.valid());
+            ASSERT_EQ(mortise({"show", "k"}).code, 0) << each.front() << ": the store is still one";
+        }
+    }
+    EXPECT_EQ(locks.list().size(), 1U);
+}
+
+TEST_F(outside_command, a_store_of_one_process_is_refused) {
+    for (const line& each : {line{"run", "--store", "memory:", "x", "true"},
+                             {"hold", "--store", "memory:", "x"},
+                             {"acquire", "--store", "memory:", "x"}}) {
+        const outcome got = mortise(each);
+        EXPECT_EQ(got.code, 64) << each.front();
+        EXPECT_THAT(got.err, HasSubstr("threads of one process")) << each.front();
+    }
+}
+
+TEST_F(outside_command, the_cause_is_named_where_there_is_no_list) {
+    const outcome got = mortise({"list", "--store", "host:/proc/nothing"});
+    EXPECT_EQ(got.code, 69);
+    EXPECT_THAT(got.err, HasSubstr("cannot make it"));
+}
+
+// What the guardian has not heard when it ends must not make its end look like a death.
+TEST_F(outside_command, further_signals_do_not_change_how_a_run_ends) {
+    for (int i = 0; i < 40; ++i) {
+        child made =
+            start({"run", "x", "--", "sh", "-c", "echo > " + (scratch_ / ("go" + std::to_string(i))) + "; sleep 9"});
+        ASSERT_TRUE(appears("go" + std::to_string(i)));
+        made.tell(SIGTERM);
+        for (int more = 0; more < 3; ++more) {
+            std::this_thread::sleep_for(std::chrono::microseconds{i * 100});
+            made.tell(SIGHUP);
+        }
+        const int code = made.wait(60s);
+        EXPECT_TRUE(code == 128 + SIGTERM || code == 128 + SIGHUP) << code << content(scratch_ / "err");
+    }
 }
 
 TEST_F(outside_command, schema_says_that_nothing_is_needed) {

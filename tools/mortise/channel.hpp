@@ -43,7 +43,8 @@ public:
         message one;
         ssize_t size = 0;
         do size = ::recv(end_.get(), &one, sizeof one, 0);
-        while (size < 0 && errno == EINTR);
+        while (size < 0 &&
+               (errno == EINTR || errno == ECONNRESET));  // it left without hearing us out: read what it said
         if (size != sizeof one) return std::nullopt;
         return one;
     }

@@ -69,6 +69,12 @@ int busy_code_of(const arguments& given) {
     return code ? static_cast<int>(read_number("-E", *code, 0, 255)) : static_cast<int>(exit_code::busy);
 }
 
+void must_span_processes(const mortise::client& locks) {
+    if (!locks.promises().processes)
+        refuse(locks.store() +
+               " is for the threads of one process, so it keeps no two commands apart; use host: instead");
+}
+
 std::string this_holder() {
     char host[256]{};
     ::gethostname(host, sizeof host - 1);

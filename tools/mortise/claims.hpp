@@ -21,6 +21,9 @@ mortise::claim claim_of(const request& asked);
 // What to exit with when the lock is busy: -E, else 1.
 int busy_code_of(const arguments& given);
 
+// A lock that ends with this process, or keeps only its own threads apart, is none for a command. Throws failure(usage).
+void must_span_processes(const mortise::client& locks);
+
 // This host and process as others see it in a list: "web-3:4711".
 std::string this_holder();
 

@@ -47,6 +47,7 @@ public:
         std::optional<metrics_page> page;
         if (terms_.metrics_port) page.emplace(*terms_.metrics_port);
         locks_ = std::make_shared<mortise::client>(terms_.settings.store, observed_by(page));
+        must_span_processes(*locks_);
         if (page) page->serve(locks_, terms_.wanted.name);
         claim();
         while (!finished_) {

@@ -127,6 +127,7 @@ using listed = held_lock;
 struct listing {
     std::error_code failed{};  // the store gave no answer
     std::vector<listed> holds{};
+    std::string detail{};  // why it failed, one line for people
 };
 
 // Pushed by the store, from any thread, with no lock of the store's held; never before its first verb was called.

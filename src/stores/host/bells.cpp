@@ -1,5 +1,7 @@
 #include "stores/host/bells.hpp"
 
+#include "base/descriptors.hpp"
+
 #include <mortise/error.hpp>
 
 #include <algorithm>
@@ -20,6 +22,7 @@ constexpr std::size_t most_open = 256;
 // For reading too: a pipe that only its dead owner could read would send us SIGPIPE. Nothing but a pipe: in a directory that
 // others may write, a name can lead anywhere.
 int open_pipe(const std::string& path) noexcept {
+    const base::standard_descriptors_taken out_of_the_way;
     const int fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     struct stat is {};
     if (fd < 0 || (::fstat(fd, &is) == 0 && S_ISFIFO(is.st_mode))) return fd;

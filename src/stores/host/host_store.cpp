@@ -1,5 +1,6 @@
 #include "stores/host/host_store.hpp"
 
+#include "base/descriptors.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "stores/host/bells.hpp"
@@ -118,6 +119,7 @@ private:
     found_claims at_berth(std::uint32_t berth);
     void look(const found_claims& at_these, bool closely);
     void look_later();
+    bool still_in_place();
 
     const place where_;
     const spi::context around_;
@@ -147,6 +149,7 @@ void host_store::connect() {
 }
 
 void host_store::sit_down() {
+    const base::standard_descriptors_taken out_of_the_way;
     static std::atomic<std::uint32_t> clients{1};
     ledger_ = ledger::open(where_);
     session_ = session_of(ledger_->seats().mine(), clients.fetch_add(1));
@@ -440,6 +443,7 @@ void host_store::list(spi::reply<spi::listing> done) {
     spi::listing all;
     try {
         connect();
+        check_files(boot_clock::now());
         ledger::access in{*ledger_};
         const auto now = boot_clock::now();
         in.each([&](block_number n) {
@@ -454,7 +458,7 @@ void host_store::list(spi::reply<spi::listing> done) {
         std::stable_sort(all.holds.begin(), all.holds.end(),
                          [](const auto& a, const auto& b) { return a.name < b.name; });
     } catch (const error& e) {
-        all.failed = e.code();
+        all = {.failed = e.code(), .detail = e.what()};
     }
     done(std::move(all));
 }
@@ -543,6 +547,18 @@ void host_store::look(const found_claims& at_these, bool closely) {
     }
 }
 
+// Nobody will be let in by files that others no longer find: who waits there is sent away, and told why when it asks anew.
+bool host_store::still_in_place() {
+    try {
+        check_files(boot_clock::now());
+        return true;
+    } catch (const std::exception&) {
+        for (const auto& one : ours([](const own_claim& c) { return c.waits; }))
+            if (forget(one.first)) around_.events.lost(one.second.name, one.first);
+        return false;
+    }
+}
+
 void host_store::look_later() {
     {
         std::scoped_lock guard{mutex_};
@@ -557,7 +573,7 @@ void host_store::look_later() {
             }
             const bool paid = pay();
             const found_claims waiting = ours([](const own_claim& c) { return c.waits; });
-            if (!waiting.empty()) look(waiting, true);
+            if (!waiting.empty() && still_in_place()) look(waiting, true);
             if (!waiting.empty() || !paid) look_later();
         });
     } catch (const std::exception&) {  // no timer to be had: the next that waits tries again

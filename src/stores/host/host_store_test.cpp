@@ -5,6 +5,7 @@
 #include <mortise/mutex.hpp>
 
 #include <atomic>
+#include <filesystem>
 #include <future>
 #include <thread>
 
@@ -189,6 +190,33 @@ TEST_F(host_store, a_broken_hold_goes_to_whoever_waits_in_another_process) {
     EXPECT_TRUE(break_hold(locks, "x", mine.token().counter()));
     EXPECT_EQ(next.wait(), 0);
     EXPECT_FALSE(mine.valid());
+}
+
+TEST_F(host_store, a_waiter_is_sent_away_when_the_files_are_gone) {
+    child holds = holder();
+    client locks{url_};
+    auto waits = std::async(std::launch::async, [&] { return locks.try_acquire("x", {.wait = 30s}); });
+    EXPECT_TRUE(eventually([&] { return locks.list().at(0).waiting == 1; }));
+    std::filesystem::rename(directory_, directory_ + ".gone");
+    const attempt got = waits.get();
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.reason(), errc::unreachable) << got.refusal().describe();
+    std::error_code ec;
+    EXPECT_TRUE(locks.list(ec).empty());
+    EXPECT_EQ(ec, errc::unreachable);
+}
+
+TEST_F(host_store, what_a_program_prints_into_closed_descriptors_does_not_land_in_the_store) {
+    child careless{[&] {
+        for (int fd = 0; fd < 3; ++fd) ::close(fd);
+        client locks{url_};
+        const hold mine = locks.acquire("x");
+        for (int fd = 0; fd < 3; ++fd)
+            if (::write(fd, "something to say", 16) >= 0) return 1;
+        return 0;
+    }};
+    EXPECT_EQ(careless.wait(), 0);
+    EXPECT_EQ(complaint(url_), "none");
 }
 
 }  // namespace

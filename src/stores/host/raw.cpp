@@ -1,5 +1,6 @@
 #include "stores/host/raw.hpp"
 
+#include "base/descriptors.hpp"
 #include "base/limits.hpp"
 
 #include <mortise/error.hpp>
@@ -29,6 +30,7 @@ void check(int failure, const char* what) {
 class raw_file {
 public:
     raw_file(const place& where, const std::string& name) {
+        const base::standard_descriptors_taken out_of_the_way;
         const int directory = where.open_directory();
         const mode_t mode = where.file_mode(directory);
         fd_ = ::openat(directory, name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);

@@ -1,5 +1,6 @@
 #include "stores/host/record.hpp"
 
+#include "base/descriptors.hpp"
 #include "stores/host/place.hpp"
 
 #include <ctime>
@@ -28,6 +29,7 @@ std::string time_of_day() {
 
 void write_record(const place& where, std::string_view line) noexcept {
     try {
+        const base::standard_descriptors_taken out_of_the_way;
         const int directory = where.open_directory();
         const int file =
             ::openat(directory, "record", O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
