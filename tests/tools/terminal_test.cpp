@@ -1,4 +1,4 @@
-// `run` on a real terminal: the waiting line, Ctrl-C, Ctrl-Z and fg, and who may read the keyboard.
+// `run` on a real terminal: the waiting line, Ctrl-C, Ctrl-Z and fg, and who may read the keyboard. And `watch`.
 #include "program.hpp"
 
 #include <mortise/client.hpp>
@@ -234,6 +234,22 @@ TEST_F(on_a_terminal, a_command_in_a_pipeline_gets_the_keyboard_when_it_reads) {
     screen.type("two\n");
     EXPECT_TRUE(screen.shows("piped two"));
     screen.type("exit\n");
+    EXPECT_EQ(screen.wait(), 0);
+}
+
+TEST_F(on_a_terminal, watch_draws_its_table_anew_until_ctrl_c) {
+    mortise::hold mine = locks_.acquire("x");
+    terminal screen = run({"watch"});
+    EXPECT_TRUE(screen.shows("\x1b[H\x1b[2J"));
+    EXPECT_TRUE(screen.shows("1 held, 0 waiting"));
+    EXPECT_TRUE(screen.shows("NAME"));
+    EXPECT_TRUE(screen.shows(" pid " + std::to_string(::getpid()) + " (the test)"));
+    EXPECT_TRUE(screen.shows("\x1b[H\x1b[2J")) << "the time goes on, though nothing has changed";
+    const mortise::hold more = locks_.acquire("y");
+    EXPECT_TRUE(screen.shows("2 held, 0 waiting"));
+    mine.release();
+    EXPECT_TRUE(screen.shows("1 held, 0 waiting"));
+    screen.type(ctrl_c);
     EXPECT_EQ(screen.wait(), 0);
 }
 
