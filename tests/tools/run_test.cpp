@@ -48,6 +48,8 @@ TEST_F(run_command, the_exit_status_is_the_commands) {
     const outcome missing = mortise({"run", "x", "--", "no-such-program"});
     EXPECT_EQ(missing.code, 127);
     EXPECT_EQ(missing.err, "mortise: cannot run 'no-such-program': No such file or directory\n");
+    EXPECT_EQ(mortise({"run", "--json", "x", "--", "no-such-program"}).err,
+              "{\"error\":\"cannot run 'no-such-program': No such file or directory\",\"exit\":127}\n");
     EXPECT_EQ(mortise({"run", "x", "--", scratch_.path()}).code, 126);
     EXPECT_TRUE(held().empty());
 }

@@ -1,6 +1,7 @@
 #include "child.hpp"
 
 #include "exit_codes.hpp"
+#include "json.hpp"
 #include "text.hpp"
 
 #include <cerrno>
@@ -55,7 +56,12 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
 pid_t start_child(const child_terms& terms) {
     const std::vector<char*> line = pointers(terms.line);
     const std::vector<char*> environment = pointers(terms.environment);
-    const std::string complaint = "mortise: cannot run " + in_quotes(terms.line.front()) + ": ";
+    const std::string what = "cannot run " + in_quotes(terms.line.front()) + ": ";
+    std::string complaint = "mortise: " + what;
+    if (terms.json) {
+        complaint = json{}.add("error", what).text();
+        complaint.resize(complaint.size() - 2);  // the reason and the rest follow
+    }
     const pid_t parent = ::getpid();
 
     const pid_t made = ::fork();
@@ -73,6 +79,7 @@ pid_t start_child(const child_terms& terms) {
     const int why = errno;
     say(complaint.c_str());
     say(::strerrordesc_np(why));
+    if (terms.json) say(why == ENOENT ? "\",\"exit\":127}" : "\",\"exit\":126}");
     say("\n");
     ::_exit(static_cast<int>(why == ENOENT ? exit_code::not_found : exit_code::cannot_execute));
 }

@@ -14,6 +14,7 @@ struct child_terms {
     std::vector<std::string> environment;  // all of it, NAME=VALUE
     sigset_t mask{};
     int terminal = -1;  // whose foreground the group becomes; -1: none
+    bool json = false;  // how a program that cannot be run is reported
 };
 
 // Starts it in a process group of its own, whose number is the answer; -1 and errno if there is no process to be had. It

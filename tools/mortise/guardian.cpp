@@ -163,7 +163,8 @@ private:
         group_ = start_child({.line = terms_.line,
                               .environment = environment_with(ours),
                               .mask = terms_.mask,
-                              .terminal = foreground ? terms_.terminal : -1});
+                              .terminal = foreground ? terms_.terminal : -1,
+                              .json = json()});
         if (group_ < 0) {
             report(json(), exit_code::unavailable, "cannot start a process; see ulimit -u");
             return follow(decide_.not_started(static_cast<int>(exit_code::unavailable)));
