@@ -88,7 +88,8 @@ bool opened_by_a_stranger(const struct stat& file) {
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failed)) {
         const int fd = std::atoi(entry.path().filename().c_str());
         struct stat is {};
-        if (::fstat(fd, &is) != 0 || is.st_dev != file.st_dev || is.st_ino != file.st_ino) continue;
+        // By its path: other threads may be opening and closing descriptors meanwhile, which is none of our business.
+        if (::stat(entry.path().c_str(), &is) != 0 || is.st_dev != file.st_dev || is.st_ino != file.st_ino) continue;
         if (std::none_of(known_descriptors.begin(), known_descriptors.end(),
                          [&](const auto& known) { return known == fd + 1; }))
             return true;
