@@ -1,7 +1,7 @@
 #!/bin/sh
 # clang_syntax.sh <clang++> <build directory>
-# The second compiler: every C++ file the build compiles, with the same flags, and warnings are errors. A file that
-# passed is looked at again when it, a header of it or its flags have changed.
+# The second compiler: every C++ file the build compiles but the tests, which no user of ours compiles, with the same flags, and
+# warnings are errors. A file that passed is looked at again when it, a header of it or its flags have changed.
 set -eu
 
 # check <clang++> <directory of stamps> <arguments and file>
@@ -38,7 +38,7 @@ fi
 # One command a line: JSON's backslashes, the compiler and the output are taken away.
 mkdir -p "$stamps"
 sed -n 's/^ *"command": "\(.*\)",\{0,1\}$/\1/p' "$commands" |
-    sed -n '/\.cpp$/{
+    sed -n '/_test\.cpp$/d; /\/tests\//{ /\/tests\/consumer/!d; }; /\.cpp$/{
         s/\\\(["\\]\)/\1/g
         s/^[^ ]* //
         s/ -o [^ ]*//
