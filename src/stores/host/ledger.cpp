@@ -82,6 +82,10 @@ void remember_descriptor(int fd) noexcept {
     known_descriptors[known_descriptor_count.fetch_add(1) % known_descriptors.size()] = fd + 1;
 }
 
+// Whether one is open by now that is not among them yet. Set under the registry's mutex, so whoever finds it set there is a
+// child of a fork in the midst of that, and has inherited a descriptor that nobody noted.
+std::atomic<int> descriptors_not_noted{0};
+
 // Record locks belong to the process: a second opener in it would take our seat, and closing its descriptor would free it.
 bool opened_by_a_stranger(const struct stat& file) {
     std::error_code failed;
@@ -158,14 +162,22 @@ std::shared_ptr<ledger> ledger::open(const place& where) {
     ::close(directory);
     if (known) {
         if (const auto it = mine->opened.find({is.st_dev, is.st_ino}); it != mine->opened.end()) return it->second;
-        if (opened_by_a_stranger(is))
+        if (descriptors_not_noted == 0 && opened_by_a_stranger(is))
             throw error(errc::unreachable, "host store in " + where.directory +
                                                ": this process has 'locks' open already, by other means than this copy "
                                                "of the library; the kernel would not tell the two apart. Link the "
                                                "library once, as a shared one");
     }
-    auto made = std::make_shared<ledger>(where);
-    remember_descriptor(made->file_);
+    struct noting {
+        noting() { ++descriptors_not_noted; }
+        ~noting() { --descriptors_not_noted; }
+    };
+    std::shared_ptr<ledger> made;
+    {
+        const noting until_it_is_known;
+        made = std::make_shared<ledger>(where);
+        remember_descriptor(made->file_);
+    }
     ::fstat(made->file_, &is);
     return mine->opened.emplace(std::pair{is.st_dev, is.st_ino}, std::move(made)).first->second;
 }
