@@ -229,8 +229,8 @@ TEST_F(shared_start, misuse_has_a_name) {
     EXPECT_EQ(config.try_upgrade(left).reason(), errc::not_owner);
     EXPECT_EQ(config.try_upgrade(empty).reason(), errc::not_owner);
     EXPECT_EQ(not_shared.try_upgrade(plain).reason(), errc::kind_mismatch);
-    EXPECT_THROW(config.downgrade(reading), error);
-    EXPECT_THROW(config.downgrade_to_shared(reading), error);
+    EXPECT_THROW(static_cast<void>(config.downgrade(reading)), error);
+    EXPECT_THROW(static_cast<void>(config.downgrade_to_shared(reading)), error);
     left.release();
     EXPECT_EQ(elsewhere.try_upgrade(left).reason(), errc::not_owner);
 
