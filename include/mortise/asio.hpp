@@ -1,4 +1,5 @@
-// Every verb of Mortise for Boost.Asio: callbacks, futures, co_await. Link mortise::asio; no other header needs Boost.
+// The verbs that take, exchange, release and list, for Boost.Asio: callbacks, futures, co_await. Link mortise::asio; no other
+// header needs Boost.
 //
 //     boost::asio::awaitable<void> sell(mortise::client& locks) {
 //         mortise::hold ticket = co_await mortise::async_acquire(locks, "ticket", boost::asio::use_awaitable);

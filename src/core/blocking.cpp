@@ -4,7 +4,6 @@
 // the clock's thread puts together who waits for what and who holds it. A deadlock does not go away, so a late look finds it
 // as well as an early one. Calls with a time limit or a stop_token can end otherwise and are left alone.
 #include "base/process.hpp"
-#include "base/text.hpp"
 #include "core/circles.hpp"
 #include "core/engine.hpp"
 
@@ -89,14 +88,14 @@ void engine::keep_looking_for_circles(spi::duration pause) noexcept {
 
 void engine::blocked_calls(std::vector<blocked_call>& found) {
     const std::string store =
-        shown_as_.starts_with('(') ? shown_as_ + std::to_string(reinterpret_cast<std::uintptr_t>(this)) : shown_as_;
+        addressed() ? shown_as_ : shown_as_ + std::to_string(reinterpret_cast<std::uintptr_t>(this));
     const auto note = [&](const std::shared_ptr<cohort>& c) {
         for (const auto& call : c->line) {
             const claimant::wait& w = *call->waiting;
             if (w.owner == 0 || w.no_wait || w.on_stop || w.deadline != spi::time_point::max()) continue;
             found.push_back({.home = shared_from_this(),
                              .call = call,
-                             .frames = w.frames,
+                             .frames = w.frames->shared_from_this(),
                              .who = {w.owner, {store, c->terms.name}, c->terms.capacity, c->terms.weight},
                              .since = call->since,
                              .thread = w.thread});

@@ -115,8 +115,8 @@ public:
         spi::clock::timer_id timer = 0;
         std::uint32_t berth = 0;
         std::optional<std::stop_callback<std::function<void()>>> on_stop;
-        owner_key owner = 0;              // who is blocked meanwhile and may hold other locks; 0: nobody we know
-        std::shared_ptr<reentry> frames;  // where its locks are noted
+        owner_key owner = 0;        // who is blocked meanwhile and may hold other locks; 0: nobody we know
+        reentry* frames = nullptr;  // where its locks are noted; there while the call waits
         std::int64_t thread = 0;
         bool no_wait = false;
         bool stopped = false;  // cancelled before it was in line

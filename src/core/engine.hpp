@@ -41,7 +41,7 @@ class watchdog;
 // Who calls, if it is somebody that may hold other locks while it is blocked: a thread, or an explicit owner.
 struct called_by {
     owner_key who = 0;
-    std::shared_ptr<reentry> frames{};
+    reentry* frames = nullptr;  // where its locks are noted; outlives the call
 };
 
 class engine final : public spi::events, public std::enable_shared_from_this<engine> {
@@ -101,6 +101,8 @@ public:
     spi::clock& clock() const noexcept { return *clock_; }
     const client_options& options() const noexcept { return options_; }
     const std::string& shown_as() const noexcept { return shown_as_; }
+    // One address is one store. Stores given as objects (spi::make_client) have none, and only a client is like itself.
+    bool addressed() const noexcept { return !shown_as_.starts_with('('); }
 
     // Farewells on their way; close() waits for them.
     void said_goodbye(int more) noexcept;

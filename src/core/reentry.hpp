@@ -26,7 +26,7 @@ owner_key this_thread_key() noexcept;
 
 // One frame per (name, owner) of a client, whichever mutex objects were used. An owner is one line of execution, so a
 // frame is only ever touched by its owner; the mutex guards the table.
-class reentry {
+class reentry : public std::enable_shared_from_this<reentry> {
 public:
     struct frame {
         mortise::hold hold;

@@ -17,7 +17,7 @@ using std::chrono::nanoseconds;
 
 bool before(const std::unique_ptr<part>& a, const std::unique_ptr<part>& b) {
     const auto order = std::tie(a->address(), a->name()) <=> std::tie(b->address(), b->name());
-    return order != 0 ? order < 0 : !a->addressed() && a->engine < b->engine;
+    return order != 0 ? order < 0 : !a->engine->addressed() && a->engine < b->engine;
 }
 
 }  // namespace

@@ -42,11 +42,10 @@ struct part {
 
     const std::string& name() const noexcept { return wanted.name; }
     const std::string& address() const noexcept { return engine->shown_as(); }
-    // One address is one store. Stores given as objects (spi::make_client) have none, and only a client is like itself.
-    bool addressed() const noexcept { return !address().starts_with('('); }
 
     bool same_as(const part& other) const noexcept {
-        return name() == other.name() && address() == other.address() && (addressed() || engine == other.engine);
+        return name() == other.name() && address() == other.address() &&
+               (engine->addressed() || engine == other.engine);
     }
 };
 using parts = std::vector<std::unique_ptr<part>>;

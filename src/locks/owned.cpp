@@ -50,7 +50,7 @@ outcome owned::lock(core::owner_key who, wait_for wait, std::uint32_t weight) {
     claim wanted = claim_;
     wanted.weight = weight;
     wanted.options.wait = wait;
-    attempt got = engine_->acquire(std::move(wanted), {who, frames_});
+    attempt got = engine_->acquire(std::move(wanted), {who, frames_.get()});
     if (!got) return {got.reason(), got.refusal().describe()};
     frames_->insert(place_, who, {*std::move(got), this, 1, weight, nesting_ == nesting::counted});
     inside_.fetch_add(1);
@@ -73,7 +73,7 @@ outcome owned::exchange(core::owner_key who, wait_for wait, std::uint32_t weight
     claim wanted = claim_;
     wanted.weight = weight;
     wanted.options.wait = wait;
-    attempt got = engine_->acquire(std::move(wanted), {who, frames_}, core::claimant::of(frame->hold));
+    attempt got = engine_->acquire(std::move(wanted), {who, frames_.get()}, core::claimant::of(frame->hold));
     if (!got) return {got.reason(), got.refusal().describe()};
     frames_->replace(*frame, place_, who, *std::move(got), weight);
     return {};
