@@ -49,6 +49,21 @@ TEST(url, reads_every_part) {
     EXPECT_EQ(u.query.at("label"), "\u00e4");
 }
 
+TEST(url, several_servers_stand_behind_a_scheme_with_a_plus) {
+    const url sentinels = url::parse("redis+sentinel://h:26379,127.0.0.1:26380/main?prefix=mortise:t1");
+    EXPECT_EQ(sentinels.scheme, "redis+sentinel");
+    EXPECT_THAT(sentinels.hosts, ElementsAre("h:26379", "127.0.0.1:26380"));
+    EXPECT_EQ(sentinels.path, "/main");
+    EXPECT_EQ(sentinels.query.at("prefix"), "mortise:t1");
+    EXPECT_EQ(sentinels.masked(), "redis+sentinel://h:26379,127.0.0.1:26380/main?prefix=mortise:t1");
+
+    const url cluster = url::parse("rediss+cluster://ann:s3cret@a,b:7001?prefix=x&ca=/etc/ca.pem");
+    EXPECT_EQ(cluster.scheme, "rediss+cluster");
+    EXPECT_THAT(cluster.hosts, ElementsAre("a", "b:7001"));
+    EXPECT_EQ(cluster.query.at("ca"), "/etc/ca.pem");
+    EXPECT_EQ(cluster.masked(), "rediss+cluster://ann:***@a,b:7001?prefix=x&ca=/etc/ca.pem");
+}
+
 TEST(url, parts_may_be_missing_or_empty) {
     EXPECT_EQ(url::parse("etcd://h").path, "");
     EXPECT_EQ(url::parse("etcd://h/").path, "/");
