@@ -1,15 +1,18 @@
 # mortise_add_store(<name>
 #     SCHEMES <scheme>...       the URL schemes it answers
 #     SOURCES <file>...         the store itself; <name>_store.hpp declares open()
-#     FIXTURE <file>...         what tests need of it; fixture.hpp declares make_fixture()
+#     FIXTURE <file>...         what tests need of it; fixture.hpp declares make_fixtures()
 #     TESTS <file>...           its own tests, built into store_<name>_tests
+#     [SERVED <fixture>...]     those of its fixtures that start a server, in the order of make_fixtures()
 #     [LIBRARIES <target>...])  its client library
+#
+# A suite that runs on every store has one ctest entry for each served fixture, so one process and one server.
 #
 # In namespace mortise::stores::<name> there must be
 #     spi::store_factory open(const base::url&);
-#     std::unique_ptr<spi::fixture> make_fixture();
+#     spi::fixtures make_fixtures();
 function(mortise_add_store name)
-    cmake_parse_arguments(PARSE_ARGV 1 store "" "" "SCHEMES;SOURCES;FIXTURE;TESTS;LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 store "" "" "SCHEMES;SOURCES;FIXTURE;TESTS;SERVED;LIBRARIES")
     if(store_UNPARSED_ARGUMENTS OR NOT store_SCHEMES OR NOT store_SOURCES)
         message(FATAL_ERROR "mortise_add_store(${name}): SCHEMES and SOURCES are needed, not '${store_UNPARSED_ARGUMENTS}'")
     endif()
@@ -22,6 +25,11 @@ function(mortise_add_store name)
     set_property(GLOBAL APPEND PROPERTY MORTISE_STORE_LIBRARIES ${store_LIBRARIES})
     set_property(GLOBAL APPEND PROPERTY MORTISE_FIXTURE_SOURCES ${store_FIXTURE})
     set_property(GLOBAL PROPERTY MORTISE_SCHEMES_OF_${name} ${store_SCHEMES})
+    if(store_SERVED)
+        list(GET store_SERVED 0 plain)
+        set_property(GLOBAL APPEND PROPERTY MORTISE_SERVED ${store_SERVED})
+        set_property(GLOBAL APPEND PROPERTY MORTISE_SERVED_PLAIN ${plain})
+    endif()
 
     if(MORTISE_WITH_TESTS AND store_TESTS)
         mortise_add_tests(store_${name}_tests SOURCES ${store_TESTS} LIBRARIES mortise_fixtures ${store_LIBRARIES})
@@ -46,7 +54,7 @@ function(mortise_generate_registry)
             math(EXPR entry_count "${entry_count} + 1")
         endforeach()
         string(APPEND fixture_includes "#include \"stores/${name}/fixture.hpp\"\n")
-        string(APPEND fixture_entries "    all.push_back(mortise::stores::${name}::make_fixture());\n")
+        string(APPEND fixture_entries "    &mortise::stores::${name}::make_fixtures,\n")
     endforeach()
 
     set(generated ${PROJECT_BINARY_DIR}/generated)

@@ -27,12 +27,30 @@ function(mortise_allow_threads_after_fork target)
     endif()
 endfunction()
 
+# The filter of GoogleTest for the tests of one fixture: their names end in /<fixture> or /<fixture>_<kind>. A fixture may be
+# called like the beginning of another.
+function(mortise_filter_of fixture result)
+    get_property(served GLOBAL PROPERTY MORTISE_SERVED)
+    set(others "")
+    foreach(other IN LISTS served)
+        if(other MATCHES "^${fixture}_")
+            list(APPEND others */${other} */${other}_*)
+        endif()
+    endforeach()
+    list(JOIN others ":" others)
+    if(others)
+        string(PREPEND others "-")
+    endif()
+    set(${result} "*/${fixture}:*/${fixture}_*${others}" PARENT_SCOPE)
+endfunction()
+
 # mortise_add_tests(<target> SOURCES <file>... [LIBRARIES <target>...] [PROPERTIES <ctest property> <value>...]
-#     [WITHOUT_LIBRARY])
+#     [STORES all|plain] [WITHOUT_LIBRARY])
 # One program, each of its tests a ctest entry. It sees the internals of the library and tests/support, unless it is
-# said to do without.
+# said to do without. STORES says that its tests have fixtures as parameters, all of them or the plain one of each store:
+# then all tests of a fixture that starts a server are one entry, <target>.<fixture>.
 function(mortise_add_tests target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "WITHOUT_LIBRARY" "" "SOURCES;LIBRARIES;PROPERTIES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "WITHOUT_LIBRARY" "STORES" "SOURCES;LIBRARIES;PROPERTIES")
     add_executable(${target} ${arg_SOURCES})
     mortise_own(${target})
     mortise_allow_threads_after_fork(${target})
@@ -49,13 +67,34 @@ function(mortise_add_tests target)
         target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} mortise_test_support mortise_internals)
     endif()
     target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
+    set(properties
+        TIMEOUT 300
+        LABELS ${target}
+        ENVIRONMENT MORTISE_STORM_SCALE=${MORTISE_STORM_SCALE}
+        ${arg_PROPERTIES})
+
+    set(served "")
+    if(arg_STORES STREQUAL "all")
+        get_property(served GLOBAL PROPERTY MORTISE_SERVED)
+    elseif(arg_STORES STREQUAL "plain")
+        get_property(served GLOBAL PROPERTY MORTISE_SERVED_PLAIN)
+    endif()
+    set(apart "")
+    foreach(fixture IN LISTS served)
+        list(APPEND apart */${fixture} */${fixture}_*)
+        mortise_filter_of(${fixture} filter)
+        add_test(NAME ${target}.${fixture} COMMAND ${target} --gtest_filter=${filter})
+        set_tests_properties(${target}.${fixture} PROPERTIES ${properties}
+            FAIL_REGULAR_EXPRESSION " 0 tests from 0 test suites ran")
+    endforeach()
+    list(JOIN apart ":" apart)
+    if(apart)
+        string(PREPEND apart "-")
+    endif()
     gtest_discover_tests(${target}
         TEST_PREFIX ${target}.
+        TEST_FILTER "${apart}"
         DISCOVERY_MODE PRE_TEST
         NO_PRETTY_VALUES
-        PROPERTIES
-            TIMEOUT 300
-            LABELS ${target}
-            ENVIRONMENT MORTISE_STORM_SCALE=${MORTISE_STORM_SCALE}
-            ${arg_PROPERTIES})
+        PROPERTIES ${properties})
 endfunction()

@@ -27,7 +27,7 @@ protected:
         return 0;
     }
 };
-EVERY_STORE(asio_cancel);
+EVERY_PLAIN_STORE(asio_cancel);
 
 // One call that waits for "n", which somebody holds. Told of its answer by `told`: none if it was granted.
 using told = std::function<void(std::optional<std::error_code>)>;

@@ -20,7 +20,7 @@ protected:
         return 0;
     }
 };
-EVERY_STORE(asio_ends);
+EVERY_PLAIN_STORE(asio_ends);
 
 TEST_P(asio_ends, the_verb_counts_as_work_until_it_is_answered) {
     hold held = others_.acquire("n");

@@ -71,7 +71,7 @@ void in_three_ways(net::io_context& io, Verb verb, Check check) {
 }
 
 class asio_verbs : public asio_suite {};
-EVERY_STORE(asio_verbs);
+EVERY_PLAIN_STORE(asio_verbs);
 
 TEST_P(asio_verbs, a_client_acquires_tries_releases_and_lists) {
     in_three_ways(

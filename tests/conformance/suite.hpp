@@ -62,6 +62,13 @@ inline std::vector<pairing> every_store() {
     for (const auto& store : fixtures()) all.push_back({store.get(), nullptr});
     return all;
 }
+// For suites that are not about the store: one arrangement of each is enough.
+inline std::vector<pairing> every_plain_store() {
+    static const auto plain = spi::plain_fixtures();
+    std::vector<pairing> all;
+    for (const auto& store : plain) all.push_back({store.get(), nullptr});
+    return all;
+}
 inline std::vector<pairing> able(std::vector<pairing> pairs) {
     std::erase_if(pairs, [](const pairing& p) { return !p.reason_against().empty(); });
     return pairs;
@@ -103,5 +110,9 @@ protected:
 #define EVERY_STORE(suite)                                                                                 \
     INSTANTIATE_TEST_SUITE_P(every_store, suite,                                                           \
                              ::testing::ValuesIn(mortise::testing::able(mortise::testing::every_store())), \
+                             mortise::testing::name_of_pair)
+#define EVERY_PLAIN_STORE(suite)                                                                                 \
+    INSTANTIATE_TEST_SUITE_P(every_store, suite,                                                                 \
+                             ::testing::ValuesIn(mortise::testing::able(mortise::testing::every_plain_store())), \
                              mortise::testing::name_of_pair)
 // NOLINTEND(cppcoreguidelines-macro-usage)

@@ -10,13 +10,14 @@
 
 namespace mortise::inline v0::spi {
 
-// One per store folder. It starts a private server (loopback port, temporary directory) when first asked for a URL, and
-// stops it when destroyed. The conformance suite runs on every fixture the build knows.
+// One per store folder, or several where servers come in several arrangements. It starts a private server (loopback port,
+// temporary directory) when first asked for a URL, and stops it when destroyed. The conformance suite runs on every fixture
+// the build knows.
 class MORTISE_API fixture {
 public:
     virtual ~fixture();
 
-    virtual std::string_view store() const noexcept = 0;  // the folder's name
+    virtual std::string_view store() const noexcept = 0;  // the folder's name, or that and more: "redis_tls"
 
     // An address where no lock is held and that no other call of this returned.
     virtual std::string fresh_url() = 0;
@@ -35,7 +36,12 @@ public:
     virtual remains remains_at(const std::string& /*url*/) const { return {}; }
 };
 
+using fixtures = std::vector<std::unique_ptr<fixture>>;
+
 // Made by the build from src/stores/*/fixture.hpp.
-std::vector<std::unique_ptr<fixture>> all_fixtures();
+fixtures all_fixtures();
+
+// The first of each folder: for storms, and for what is not about the store.
+fixtures plain_fixtures();
 
 }  // namespace mortise::inline v0::spi

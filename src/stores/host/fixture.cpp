@@ -50,8 +50,10 @@ private:
 
 }  // namespace
 
-std::unique_ptr<spi::fixture> make_fixture() {
-    return std::make_unique<host_fixture>();
+spi::fixtures make_fixtures() {
+    spi::fixtures all;
+    all.push_back(std::make_unique<host_fixture>());
+    return all;
 }
 
 }  // namespace mortise::inline v0::stores::host

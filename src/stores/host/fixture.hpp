@@ -4,6 +4,6 @@
 
 namespace mortise::inline v0::stores::host {
 
-std::unique_ptr<spi::fixture> make_fixture();
+spi::fixtures make_fixtures();
 
 }  // namespace mortise::inline v0::stores::host

@@ -16,8 +16,10 @@ private:
 
 }  // namespace
 
-std::unique_ptr<spi::fixture> make_fixture() {
-    return std::make_unique<memory_fixture>();
+spi::fixtures make_fixtures() {
+    spi::fixtures all;
+    all.push_back(std::make_unique<memory_fixture>());
+    return all;
 }
 
 }  // namespace mortise::inline v0::stores::memory

@@ -54,7 +54,7 @@ struct ground {
 
 inline std::vector<ground> grounds() {
     if (std::getenv("MORTISE_STORM_STORE") != nullptr) return {{.name = "given"}};
-    static const auto fixtures = spi::all_fixtures();
+    static const auto fixtures = spi::plain_fixtures();
     std::vector<ground> all;
     for (const auto& one : fixtures)
         if (one->spans_processes()) all.push_back({std::string(one->store()), one.get()});
