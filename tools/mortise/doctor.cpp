@@ -39,7 +39,7 @@ void print(const finding& one) {
     if (!one.remedy.empty()) std::cout << "         -> " << plain(one.remedy) << "\n";
 }
 
-json as_json(const finding& one) {
+json finding_as_json(const finding& one) {
     json made;
     made.add("grade", to_string(one.is)).add("what", one.what).add("remedy", one.remedy);
     return made;
@@ -52,7 +52,7 @@ int doctor(const request& asked) {
     if (ec) throw mortise::error(ec, "store " + locks.store() + ": " + ec.message());
     const mortise::promises& can = locks.promises();
     if (asked.settings.json) {
-        for (const finding& one : found) std::cout << as_json(one).text() << "\n";
+        for (const finding& one : found) std::cout << finding_as_json(one).text() << "\n";
     } else {
         std::cout << plain(locks.store()) << ": " << can.store << ", " << can.reach << "\n";
         for (const finding& one : found) print(one);

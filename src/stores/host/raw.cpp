@@ -65,10 +65,10 @@ private:
 
 // A T in a file. `make` is called once with one of zeros, before anybody else sees it.
 template <class T>
-class mapped {
+class mapped_file {
 public:
     template <class Make>
-    mapped(const place& where, const std::string& name, Make&& make) {
+    mapped_file(const place& where, const std::string& name, Make&& make) {
         raw_file file{where, name};
         const std::scoped_lock alone{file};  // closing would not give it back: the mapping keeps the file open
         file.make_room(sizeof(content));
@@ -77,9 +77,9 @@ public:
         make(at_->value);
         at_->made = 1;
     }
-    ~mapped() { ::munmap(at_, sizeof(content)); }
-    mapped(const mapped&) = delete;
-    mapped& operator=(const mapped&) = delete;
+    ~mapped_file() { ::munmap(at_, sizeof(content)); }
+    mapped_file(const mapped_file&) = delete;
+    mapped_file& operator=(const mapped_file&) = delete;
 
     T& operator*() const noexcept { return at_->value; }
 
@@ -118,7 +118,7 @@ private:
         ::pthread_mutexattr_destroy(&how);
     }
 
-    mapped<pthread_mutex_t> mutex_;
+    mapped_file<pthread_mutex_t> mutex_;
 };
 
 class turn_end final : public raw_end {
@@ -145,7 +145,7 @@ private:
     std::atomic_ref<std::uint32_t> word() const noexcept { return std::atomic_ref{*whose_}; }
     void wake() { ::syscall(SYS_futex, &*whose_, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
 
-    mapped<std::uint32_t> whose_;
+    mapped_file<std::uint32_t> whose_;
     const std::uint32_t mine_;
 };
 

@@ -2,13 +2,13 @@
 
 #include "crew.hpp"
 #include "shared.hpp"
+#include "statistics.hpp"
 
 #include <mortise/client.hpp>
 
 #include <array>
 #include <cstdint>
 #include <fstream>
-#include <limits>
 #include <optional>
 #include <stdexcept>
 
@@ -20,7 +20,6 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr int most_runs = 9;
-constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
 struct holding_board {
     std::array<double, most_runs> client_processors;

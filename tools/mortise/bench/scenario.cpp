@@ -1,9 +1,9 @@
 #include "scenario.hpp"
 
 #include "contest.hpp"
+#include "statistics.hpp"
 
 #include <atomic>
-#include <limits>
 #include <utility>
 
 #include <unistd.h>
@@ -13,8 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using mortise::raw_limit;
-
-constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
 bool is_host(const entrant& one) {
     return one.store->promises().store == "host";

@@ -2,15 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 namespace bench {
-namespace {
-
-constexpr double none = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
 
 spread spread_of(std::vector<double> values) {
     std::erase_if(values, [](double each) { return !std::isfinite(each); });

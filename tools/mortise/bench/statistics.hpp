@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 namespace bench {
+
+// In the place of what could not be measured.
+inline constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
 struct spread {
     double median = 0;
@@ -13,7 +17,7 @@ struct spread {
     double most = 0;
 };
 
-// Values that are not a number (what could not be measured) are left out; of none at all, the median is not a number.
+// Values that are `none` are left out; where nothing is left, so is the median.
 spread spread_of(std::vector<double> values);
 
 // Run by run: each value by the baseline of the same round.
