@@ -28,6 +28,21 @@ enum class kept_by { process, lease };
 // `order::any` claims with equal options take part.
 enum class hand_over { on, off };
 
+// How far a grant must have got before it counts. `master`: the server that answers has it. `wait(k)`: k of its replicas have
+// it too, or the claim fails with errc::unreachable and is given back; so the grant outlives the server, if one of these takes
+// its place. Only where promises().replicas; a store that always asks a majority needs no such wish.
+struct durability {
+    unsigned replicas = 0;
+
+    static constexpr durability master() noexcept { return {}; }
+    static constexpr durability wait(unsigned k) noexcept { return {k}; }
+    friend bool operator==(const durability&, const durability&) = default;
+};
+
+// Whether an unlock waits for the store's answer. `lazy`: it returns once the release is on its way, and nobody is told how it
+// ended (release_result::sent); the release is repeated in the background as any other.
+enum class release_mode { awaited, lazy };
+
 // How to claim. Every field has a default that is right for most; give what differs:
 //     locks.try_acquire("report", {.wait = 200ms, .label = "nightly"});
 struct claim_options {
@@ -43,6 +58,11 @@ struct claim_options {
     mortise::order order = mortise::order::any;
     mortise::kept_by kept_by = mortise::kept_by::process;
     mortise::hand_over hand_over = mortise::hand_over::on;
+
+    mortise::release_mode release = mortise::release_mode::awaited;
+
+    // Unset: the client's.
+    std::optional<mortise::durability> durability{};
 
     // Refuse, instead of granting without one, where the store has no fencing tokens.
     bool require_token = false;

@@ -41,6 +41,12 @@ struct client_options {
     // Refuse to construct where the store has no fencing tokens.
     bool require_token = false;
 
+    // Refuse to claim where the store is set up in a way that breaks a promise (errc::unsupported says which).
+    bool strict = false;
+
+    // Of claims that name none.
+    mortise::durability durability{};
+
     // Turns that callers of this process may take in a row on one grant of the store, so that other processes are not
     // starved. 0 or 1: no hand-over, the store is asked every time.
     unsigned hand_over_turns = 16;

@@ -27,7 +27,8 @@ namespace mortise::inline v0 {
 // | invalid_option | a duration, weight, capacity or label out of range          | invalid_argument                |
 // | bad_url        | the store's address cannot be read                          | invalid_argument                |
 // | unknown_store  | no store with that scheme in this build                     | invalid_argument                |
-// | exhausted      | a limit of the machine (descriptors, threads)               | resource_unavailable_try_again  |
+// | exhausted      | a limit of the machine or the store (descriptors, memory)   | resource_unavailable_try_again  |
+// | denied         | the store does not accept our password, certificate, rights | permission_denied               |
 //
 // The third column holds with ==: `if (e.code() == std::errc::timed_out)`.
 enum class errc {
@@ -48,6 +49,7 @@ enum class errc {
     bad_url,
     unknown_store,
     exhausted,
+    denied,
 };
 
 MORTISE_API const std::error_category& error_category() noexcept;

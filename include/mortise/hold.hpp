@@ -26,6 +26,7 @@ enum class release_result {
     expired,     // the lease had ended before; nobody had taken the lock yet
     taken_over,  // the lease had ended and somebody else holds the lock now
     unknown,     // the store did not answer in time; retried in the background until the lease is over
+    sent,        // on its way; nobody waited for the answer (release_mode::lazy)
 };
 
 MORTISE_API std::string_view to_string(release_result) noexcept;

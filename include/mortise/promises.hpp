@@ -20,6 +20,7 @@ struct promises {
     bool leases = false;              // a hold can end by time
     bool upgrades = false;            // a hold can become a heavier or lighter one in one step
     bool processes = false;           // several processes can meet on it
+    bool replicas = false;            // a claim can wait for replicas (durability::wait)
     std::uint32_t most_capacity = 1;  // largest capacity of a name; 1: exclusive locks only
 
     // The lease of a claim that names none. Unset: the store itself notices the holder's death, so none is needed.

@@ -42,7 +42,9 @@ public:
             case errc::unknown_store:
                 return "no such store in this build";
             case errc::exhausted:
-                return "a limit of the machine was reached";
+                return "a limit of the machine or the store was reached";
+            case errc::denied:
+                return "the store does not accept our credentials, or our rights do not suffice";
         }
         return "unknown mortise error " + std::to_string(code);
     }
@@ -79,6 +81,8 @@ public:
                 return std::errc::invalid_argument;
             case errc::exhausted:
                 return std::errc::resource_unavailable_try_again;
+            case errc::denied:
+                return std::errc::permission_denied;
         }
         return {code, *this};
     }

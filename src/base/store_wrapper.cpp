@@ -7,6 +7,8 @@ clock::~clock() = default;
 notifier::~notifier() = default;
 events::~events() = default;
 store::~store() = default;
+
+void events::doubtful() {}
 fixture::~fixture() = default;
 
 void store::sleep(sleeper& who) {
@@ -27,7 +29,7 @@ std::string store::schema() const {
 }
 
 store_wrapper::store_wrapper(const context& outer, const store_factory& make_inner)
-    : outer_(outer), inner_(make_inner(context{outer.clock, *this, outer.host, outer.pid})) {}
+    : outer_(outer), inner_(make_inner(context{outer.clock, *this, outer.host, outer.pid, outer.strict})) {}
 
 store_wrapper::~store_wrapper() = default;
 
@@ -72,6 +74,9 @@ void store_wrapper::granted(std::string_view name, const claim_id& id, const gra
 }
 void store_wrapper::lost(std::string_view name, const claim_id& id) {
     outer_.events.lost(name, id);
+}
+void store_wrapper::doubtful() {
+    outer_.events.doubtful();
 }
 
 }  // namespace mortise::inline v0::spi

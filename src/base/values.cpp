@@ -96,6 +96,8 @@ std::string_view to_string(release_result result) noexcept {
             return "expired";
         case release_result::taken_over:
             return "taken over";
+        case release_result::sent:
+            return "sent";
         case release_result::unknown:
             return "unknown";
     }

@@ -48,6 +48,7 @@ void engine::ask(const std::shared_ptr<cohort>& c, spi::time_point sent) {
                                        [](const auto& who) { return !who->waiting->no_wait; }),
                   .label = *c->terms.label,
                   .instead_of = c->instead_of ? c->instead_of->id : claim_id{},
+                  .replicas = c->terms.replicas,
                   .berth = c->line.empty() ? 0 : c->line.front()->waiting->berth};
     }
     c->calling.store(true, std::memory_order_relaxed);
@@ -85,6 +86,7 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
         if (c->is == cohort::state::ended) {       // we had given up: it must not stay behind
             if (said.is == verdict::granted || said.is == verdict::queued) todo.goodbye = goodbye(*c, now);
         } else if (said.is == verdict::unknown) {
+            if (!said.detail.empty()) c->asked->trouble = std::move(said.detail);
             no_answer(c, said.reason ? said.reason : make_error_code(errc::unreachable), now, todo);
             if (c->is != cohort::state::ended) {
                 const unsigned tries = c->asked->failures;
@@ -94,6 +96,7 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
         } else {
             c->in_flight.store(false, std::memory_order_release);
             c->asked->failures = 0;
+            c->asked->trouble.clear();
             if (said.is == verdict::granted) {
                 said.grant.counted_from = std::min(said.grant.counted_from, sent);
                 take(c, said.grant, now, todo);
@@ -162,7 +165,8 @@ void engine::lost(std::string_view name, const claim_id& id) {
 void engine::take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_point now, errands& todo) {
     const lease::terms agreed{.life = given.lease,
                               .renewed = c->terms.renewed,
-                              .margin = margin_of(given.lease.value_or(spi::duration::zero()))};
+                              .margin = margin_of(given.grace.value_or(given.lease.value_or(spi::duration::zero()))),
+                              .grace = given.grace};
     c->lease = core::lease(agreed, given.counted_from);
     c->counter = given.counter;
     if (c->lease.deadline() <= now) {  // it took so long that the lease is over: never a late yes
@@ -214,7 +218,10 @@ void engine::no_answer(const std::shared_ptr<cohort>& c, std::error_code why, sp
         emit(event_kind::retried, c->terms.name, {}, why);
         return;
     }
-    refuse_line(*c, errc::unreachable, "the store did not answer; is it running, and is the address right?", todo);
+    refuse_line(*c, errc::unreachable,
+                c->asked->trouble.empty() ? "the store did not answer; is it running, and is the address right?"
+                                          : "the store did not answer: " + c->asked->trouble,
+                todo);
     todo.goodbye = goodbye(*c, now);  // it may have been granted without our knowing
     end(c);
 }

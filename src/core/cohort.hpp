@@ -47,13 +47,15 @@ struct claim_terms {
     std::optional<spi::duration> lease;
     std::uint32_t capacity = 1;
     std::uint32_t weight = 1;
+    std::uint32_t replicas = 0;
     bool renewed = true;
     bool detached = false;
+    bool lazy = false;       // releases are sent, not awaited
     bool shareable = false;  // may be handed over inside the process
 
     bool interchangeable(const claim_terms& other) const noexcept {
         return shareable && other.shareable && capacity == other.capacity && lease == other.lease &&
-               (label == other.label || *label == *other.label);
+               replicas == other.replicas && lazy == other.lazy && (label == other.label || *label == *other.label);
     }
 };
 
@@ -79,6 +81,7 @@ public:
         std::optional<spi::standing> standing;                   // what the store last said of our chances
         spi::time_point heard{};                                 // when it did
         unsigned failures = 0;
+        std::string trouble;  // what the store said of the latest
     };
 
     // An upgrade or downgrade: the cohort whose grant this one takes over, in the store's one step.

@@ -29,12 +29,6 @@ client_options checked(client_options options) {
 // What a store that can be reached does not leave a request without.
 constexpr spi::duration silence = std::chrono::milliseconds{100};
 
-// Where this thread sleeps when it blocks: any number that others are unlikely to have.
-std::uint32_t this_thread_berth() noexcept {
-    thread_local const auto mine = static_cast<std::uint32_t>(claim_id::random().bits[0]) | 1u;
-    return mine;
-}
-
 // As the kernel and its tools show it.
 std::int64_t this_thread_number() noexcept {
     thread_local std::pair<std::uint64_t, std::int64_t> known{~std::uint64_t{0}, 0};
@@ -43,6 +37,11 @@ std::int64_t this_thread_number() noexcept {
 }
 
 }  // namespace
+
+std::uint32_t this_thread_berth() noexcept {
+    thread_local const auto mine = static_cast<std::uint32_t>(claim_id::random().bits[0]) | 1u;
+    return mine;
+}
 
 std::shared_ptr<engine> engine::make(const spi::store_factory& store, spi::world around, client_options options,
                                      std::string shown_as) {
@@ -72,7 +71,7 @@ engine::engine(pass, const spi::store_factory& store, spi::world around, client_
         own_notifier_ = own.get();
         notifier_ = std::move(own);
     }
-    store_ = store(spi::context{*clock_, *this, host_, base::process_id()});
+    store_ = store(spi::context{*clock_, *this, host_, base::process_id(), options_.strict});
     if (options_.require_token && !store_->promises().tokens)
         throw error(errc::no_token, "store " + shown_as_ + " has no fencing tokens, and require_token demands them");
 }
@@ -104,6 +103,7 @@ std::optional<refusal> engine::not_promised(const claim& wanted) const {
     if (o.order == order::fifo && !can.fifo) return cannot("first come, first served (order::fifo); use order::any");
     if (o.kept_by == kept_by::lease && !can.detached) return cannot("detached claims (kept_by::lease)");
     if (o.lease && !can.leases) return cannot("leases; leave claim_options::lease unset");
+    if (durability_of(o) > 0 && !can.replicas) return cannot("to wait for replicas (durability::wait)");
     if (wanted.capacity > can.most_capacity) return cannot("a capacity of " + std::to_string(wanted.capacity));
     const auto lease = lease_of(o);
     if (lease && margin_of(*lease) > *lease / 2)
@@ -120,6 +120,10 @@ std::optional<spi::duration> engine::lease_of(const claim_options& o) const {
     return store_->promises().default_lease;
 }
 
+unsigned engine::durability_of(const claim_options& o) const {
+    return o.durability.value_or(options_.durability).replicas;
+}
+
 spi::duration engine::margin_of(spi::duration lease) const {
     return options_.margin + std::chrono::duration_cast<spi::duration>(lease * options_.drift);
 }
@@ -133,6 +137,8 @@ claim_terms engine::terms_of(claim& wanted) const {
     terms.lease = lease_of(o);
     terms.capacity = wanted.capacity;
     terms.weight = wanted.weight;
+    terms.replicas = durability_of(o);
+    terms.lazy = o.release == release_mode::lazy;
     terms.renewed = o.renew == renew::on;
     terms.detached = o.kept_by == kept_by::lease;
     terms.shareable = options_.hand_over_turns > 1 && o.hand_over == hand_over::on && o.order == order::any &&

@@ -44,6 +44,9 @@ struct called_by {
     reentry* frames = nullptr;  // where its locks are noted; outlives the call
 };
 
+// Where this thread sleeps when it blocks: any number that others are unlikely to have.
+std::uint32_t this_thread_berth() noexcept;
+
 class engine final : public spi::events, public std::enable_shared_from_this<engine> {
     struct pass {};  // only make() may construct
 
@@ -111,6 +114,7 @@ public:
     // spi::events
     void granted(std::string_view name, const claim_id& id, const spi::grant& given) override;
     void lost(std::string_view name, const claim_id& id) override;
+    void doubtful() override;
 
 private:
     struct by_id {
@@ -181,6 +185,7 @@ private:
     // Entry and exit of calls.
     std::optional<refusal> not_promised(const claim& wanted) const;
     std::optional<spi::duration> lease_of(const claim_options& o) const;
+    unsigned durability_of(const claim_options& o) const;
     spi::duration margin_of(spi::duration lease) const;
     claim_terms terms_of(claim& wanted) const;
     void leave(const std::shared_ptr<claimant>& who, const std::string& name, errc why, const std::string& what = {});
@@ -222,6 +227,7 @@ private:
     refusal in_the_way(const cohort& c, errc why, std::optional<std::size_t> ahead) const;
 
     // Keeping alive.
+    void verify();
     void round(const std::vector<std::shared_ptr<cohort>>& due);
     void send_renewals(std::vector<std::shared_ptr<cohort>> who, spi::time_point sent);
     void renewed(const std::vector<std::shared_ptr<cohort>>& who, spi::time_point sent,

@@ -44,6 +44,7 @@ void farewell::answered(spi::release_answer said) {
     if (said == spi::release_answer::unknown) return;
     spi::clock::timer_id timer = 0;
     unique_function<void(spi::release_answer)> then;
+    std::shared_ptr<caller> waits;
     {
         std::scoped_lock guard{mutex_};
         if (answer_) return;
@@ -51,8 +52,9 @@ void farewell::answered(spi::release_answer said) {
         then = std::move(then_);
         answered_.store(true, std::memory_order_release);
         timer = std::exchange(timer_, 0);
-        changed_.notify_all();
+        waits = std::move(waits_);
     }
+    if (waits) home_->store().wake(*waits);
     if (timer != 0) home_->clock().cancel(timer);
     if (then) then(said);
 }
@@ -68,11 +70,39 @@ void farewell::then(unique_function<void(spi::release_answer)> call) {
     call(*answer_);
 }
 
+void farewell::stop_waiting(const std::shared_ptr<caller>& who) noexcept {
+    {
+        std::scoped_lock guard{mutex_};
+        if (waits_ != who) return;
+        waits_.reset();
+    }
+    home_->store().wake(*who);
+}
+
 std::optional<spi::release_answer> farewell::wait(spi::duration patience) {
     if (answered_.load(std::memory_order_acquire)) return answer_;
-    std::unique_lock guard{mutex_};
-    if (!answer_ && patience > spi::duration::zero())
-        changed_.wait_for(guard, patience, [&] { return answer_.has_value(); });
+    const auto mine = std::make_shared<caller>();  // shared: whoever wakes it may be the last to look
+    mine->berth = this_thread_berth();
+    {
+        std::scoped_lock guard{mutex_};
+        if (answer_ || patience <= spi::duration::zero()) return answer_;
+        waits_ = mine;
+    }
+    // Wakes the caller when it has waited long enough, and also when the clock is stopped and drops its timers.
+    struct alarm {
+        std::shared_ptr<farewell> of;
+        std::shared_ptr<caller> who;
+        alarm(std::shared_ptr<farewell> f, std::shared_ptr<caller> w) : of(std::move(f)), who(std::move(w)) {}
+        alarm(alarm&&) noexcept = default;
+        ~alarm() {
+            if (of) of->stop_waiting(who);
+        }
+        void operator()() const noexcept {}
+    };
+    const auto timer = home_->clock().at(home_->clock().now() + patience, alarm{shared_from_this(), mine});
+    home_->store().sleep(*mine);
+    home_->clock().cancel(timer);
+    std::scoped_lock guard{mutex_};
     return answer_;
 }
 

@@ -7,7 +7,6 @@
 #include <mortise/unique_function.hpp>
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,12 +30,14 @@ public:
     // Calls `call` with the store's answer, if it comes: here if it has. At most one is kept.
     void then(unique_function<void(spi::release_answer)> call);
 
-    // The store's answer, or nothing if it takes longer than `patience`.
+    // The store's answer, or nothing if it takes longer than `patience`. By one caller at a time, on the thread that sent it.
     std::optional<spi::release_answer> wait(spi::duration patience);
 
 private:
     void answered(spi::release_answer answer);
     void try_again();
+    struct caller : spi::sleeper {};
+    void stop_waiting(const std::shared_ptr<caller>& who) noexcept;
 
     const std::shared_ptr<engine> home_;
     const std::string name_;
@@ -44,7 +45,7 @@ private:
     const spi::time_point until_;
 
     std::mutex mutex_;
-    std::condition_variable changed_;
+    std::shared_ptr<caller> waits_;              // at most one
     std::optional<spi::release_answer> answer_;  // never changes once it is there
     std::atomic<bool> answered_{false};
     spi::clock::timer_id timer_ = 0;

@@ -98,6 +98,38 @@ void engine::confirm(const std::shared_ptr<cohort>& c) {
     });
 }
 
+// The store cannot vouch for what it said before: everything is asked again. Not here, on the store's thread.
+void engine::doubtful() {
+    if (forked() || closed_.load()) return;
+    clock_->at(clock_->now(), [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->verify();
+    });
+}
+
+void engine::verify() {
+    if (forked() || shut()) return;
+    const spi::time_point now = clock_->now();
+    std::vector<std::shared_ptr<cohort>> renewing;
+    std::vector<std::shared_ptr<cohort>> fixed;
+    std::vector<std::shared_ptr<cohort>> waiting;
+    for (shard& s : shards_) {
+        std::scoped_lock guard{s.mutex};
+        for (const auto& c : s.all()) {
+            if (c->is == cohort::state::queued) waiting.push_back(c);
+            if (c->is != cohort::state::held) continue;
+            if (!c->terms.renewed) {
+                fixed.push_back(c);
+            } else if (c->lease.ask_again(now)) {
+                watch(c, c->lease.due());
+                renewing.push_back(c);
+            }
+        }
+    }
+    if (!renewing.empty()) send_renewals(std::move(renewing), now);
+    for (const auto& c : fixed) confirm(c);
+    for (const auto& c : waiting) ask(c, now);
+}
+
 void engine::renew_early(const claimant& who) {
     const auto c = who.cohort;
     spi::time_point now;

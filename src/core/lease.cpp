@@ -7,10 +7,11 @@ namespace mortise::inline v0::core {
 
 lease::lease(const terms& agreed, spi::time_point counted_from)
     : life_(agreed.life.value_or(spi::duration::zero())),
-      margin_(std::min(agreed.margin, life_)),
+      span_(std::min(agreed.grace.value_or(life_), life_)),
+      margin_(std::min(agreed.margin, span_)),
       counted_from_(counted_from),
       renewed_(agreed.renewed && agreed.life) {
-    if (renewed_) next_renewal_ = counted_from_ + life_ / 3;
+    if (renewed_) next_renewal_ = counted_from_ + span_ / 3;
 }
 
 lease::step lease::poll(spi::time_point now) {
@@ -23,7 +24,7 @@ lease::step lease::poll(spi::time_point now) {
     const bool silent = std::exchange(unanswered_, true);  // the one before was never answered
     const bool worse = silent && state_ == state::held;
     if (silent) state_ = state::at_risk;
-    next_renewal_ = now + life_ / 10;
+    next_renewal_ = now + span_ / 10;
     return {.renew = true, .at_risk = worse};
 }
 
@@ -34,6 +35,7 @@ lease::step lease::answered(spi::renewal_answer answer, spi::time_point sent, sp
         case spi::renewal_answer::renewed:
             if (sent > counted_from_) {
                 counted_from_ = sent;
+                span_ = life_;
                 next_renewal_ = renewed_ ? sent + life_ / 3 : spi::time_point::max();
             }
             if (now >= deadline()) return poll(now);  // the reply took longer than the lease
@@ -52,9 +54,13 @@ lease::step lease::answered(spi::renewal_answer answer, spi::time_point sent, sp
 }
 
 bool lease::ask_early(spi::time_point now) {
-    if (!renewed_ || unanswered_ || state_ == state::lost || now >= deadline()) return false;
+    return !unanswered_ && ask_again(now);
+}
+
+bool lease::ask_again(spi::time_point now) {
+    if (!renewed_ || state_ == state::lost || now >= deadline()) return false;
     unanswered_ = true;
-    next_renewal_ = now + life_ / 10;
+    next_renewal_ = now + span_ / 10;
     return true;
 }
 
@@ -68,8 +74,12 @@ std::optional<spi::duration> lease::life() const noexcept {
     return life_ == spi::duration::zero() ? std::nullopt : std::optional{life_};
 }
 
+spi::duration lease::span() const noexcept {
+    return life_ == spi::duration::zero() ? spi::duration::max() : span_;
+}
+
 spi::time_point lease::deadline() const noexcept {
-    return life_ == spi::duration::zero() ? spi::time_point::max() : counted_from_ + life_ - margin_;
+    return life_ == spi::duration::zero() ? spi::time_point::max() : counted_from_ + span_ - margin_;
 }
 
 spi::time_point lease::due() const noexcept {

@@ -25,7 +25,8 @@ public:
     struct terms {
         std::optional<spi::duration> life{};  // none: ends only when told
         bool renewed = true;
-        spi::duration margin{};  // how much before the store's end the holder stops
+        spi::duration margin{};                // how much before the store's end the holder stops
+        std::optional<spi::duration> grace{};  // set: so long, until the first renewal makes it `life`
     };
 
     // What the surroundings have to do.
@@ -47,12 +48,17 @@ public:
     // Asks for a renewal before it is due. False: one is on its way, or none is wanted.
     bool ask_early(spi::time_point now);
 
+    // The same, and whatever is on its way is in doubt.
+    bool ask_again(spi::time_point now);
+
     // The store says that it is gone.
     step revoked();
 
     state now_is() const noexcept { return state_; }
     spi::time_point counted_from() const noexcept { return counted_from_; }
     std::optional<spi::duration> life() const noexcept;
+    // What it lasts from counted_from() on: its life, or at first its grace. Max() without a lease.
+    spi::duration span() const noexcept;
 
     // False from here on, whatever happens to renewals; max() without a lease.
     spi::time_point deadline() const noexcept;
@@ -62,6 +68,7 @@ public:
 
 private:
     spi::duration life_ = spi::duration::zero();  // zero: none
+    spi::duration span_ = spi::duration::zero();
     spi::duration margin_{};
     spi::time_point counted_from_{};
     spi::time_point next_renewal_ = spi::time_point::max();

@@ -45,8 +45,7 @@ bool engine::may_pass_on(const cohort& c, spi::time_point now) const {
     if (!c.terms.shareable || c.line.empty() || c.turn + 1u >= options_.hand_over_turns) return false;
     if (c.being_replaced) return false;  // the store may have ended it already
     if (c.lease.now_is() != lease::state::held) return false;
-    const auto life = c.lease.life();
-    return !life || c.lease.deadline() - now >= *life / 2;
+    return c.lease.deadline() - now >= c.lease.span() / 2;
 }
 
 void engine::pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo) {
@@ -113,7 +112,10 @@ void engine::departed(claimant& who, const parting& left, std::error_code ec) no
 
 release_result engine::release(const std::shared_ptr<claimant>& who, std::error_code& ec) noexcept {
     parting left = depart(who, ec);
-    if (left.asked) {
+    if (left.asked && who->cohort->terms.lazy && !left.was_lost) {
+        const auto said = left.asked->wait(spi::duration::zero());  // it may be there already
+        left.result = said ? read(said, false) : release_result::sent;
+    } else if (left.asked) {
         const spi::duration spent = clock_->now() - left.since;  // the store may have kept us
         left.result = read(left.asked->wait(options_.release_wait - spent), left.was_lost);
         if (left.result == release_result::unknown) ec = errc::unreachable;

@@ -23,6 +23,8 @@ int badness(release_result result) noexcept {
             return 1;
         case release_result::taken_over:
             return 2;
+        case release_result::sent:
+            return 1;
         case release_result::unknown:
             break;
     }

@@ -119,6 +119,7 @@ std::error_code multi_lock::body::unlock() noexcept {
     for (const auto& one : *parts) one->frames->leave(one->place, me);
     switch (result) {
         case release_result::released:
+        case release_result::sent:
             return {};
         case release_result::expired:
         case release_result::taken_over:

@@ -161,6 +161,7 @@ std::error_code owned::unlock(core::owner_key who) noexcept {
     std::error_code ec;
     switch (left.last->hold.release(ec)) {
         case release_result::released:
+        case release_result::sent:
             return {};
         case release_result::expired:
         case release_result::taken_over:

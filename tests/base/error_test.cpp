@@ -33,6 +33,7 @@ constexpr row table[] = {
     {errc::bad_url, std::errc::invalid_argument},
     {errc::unknown_store, std::errc::invalid_argument},
     {errc::exhausted, std::errc::resource_unavailable_try_again},
+    {errc::denied, std::errc::permission_denied},
 };
 
 // A code that is added and not listed here fails to compile (-Wswitch) until it is counted.
@@ -55,6 +56,7 @@ constexpr int position(errc code) {
         case errc::bad_url:
         case errc::unknown_store:
         case errc::exhausted:
+        case errc::denied:
             return static_cast<int>(code);
     }
     return 0;

@@ -60,11 +60,11 @@ protected:
 // The structs have as many fields as are named here: a new one does not compile until it is added, and the count of
 // tests below does not fit until it has one.
 TEST(fields, each_has_a_test) {
-    [[maybe_unused]] const auto& [wait, lease, renewing, ordered, kept, handed, require_token, label, stop] =
-        claim_options{};
+    [[maybe_unused]] const auto& [wait, lease, renewing, ordered, kept, handed, released, durable, require_token, label,
+                                  stop] = claim_options{};
     [[maybe_unused]] const auto& [name, capacity, weight, options] = claim{};
-    [[maybe_unused]] const auto& [lease2, label2, require_token2, hand_over_turns, drift, margin, reply_timeout,
-                                  patience, release_wait, close_wait, observed] = client_options{};
+    [[maybe_unused]] const auto& [lease2, label2, require_token2, strict, durable2, hand_over_turns, drift, margin,
+                                  reply_timeout, patience, release_wait, close_wait, observed] = client_options{};
 
     const auto tests_in = [](const std::string& suite) {
         const auto& all = *::testing::UnitTest::GetInstance();
@@ -72,9 +72,9 @@ TEST(fields, each_has_a_test) {
             if (all.GetTestSuite(i)->name() == suite) return all.GetTestSuite(i)->total_test_count();
         return 0;
     };
-    EXPECT_EQ(tests_in("claim_options_field"), 9);
+    EXPECT_EQ(tests_in("claim_options_field"), 11);
     EXPECT_EQ(tests_in("claim_field"), 4);
-    EXPECT_EQ(tests_in("client_options_field"), 11);
+    EXPECT_EQ(tests_in("client_options_field"), 13);
 }
 
 using claim_options_field = field;
@@ -110,6 +110,59 @@ TEST_F(claim_options_field, order) {
     EXPECT_EQ(demanded.reason(), errc::unsupported);
     EXPECT_NE(demanded.refusal().describe().find("order::fifo"), std::string::npos);
     EXPECT_TRUE(mine.locks.try_acquire("job", {.order = order::fifo}));
+}
+
+// The store says that it can wait for replicas, and notes how many it is asked for; its releases are never answered.
+class replicated_store final : public spi::store_wrapper {
+public:
+    replicated_store(const spi::context& outer, const spi::store_factory& inner, std::vector<unsigned>& asked)
+        : store_wrapper(outer, inner), asked_(asked) {
+        promised_ = store_wrapper::promises();
+        promised_.replicas = true;
+    }
+    const mortise::promises& promises() const noexcept override { return promised_; }
+    void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) override {
+        asked_.push_back(wanted.replicas);
+        store_wrapper::claim(wanted, std::move(done));
+    }
+    void release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer>) override {
+        store_wrapper::release(name, id, [](spi::release_answer) {});
+    }
+
+private:
+    mortise::promises promised_;
+    std::vector<unsigned>& asked_;
+};
+
+client replicated(fleet& world, std::vector<unsigned>& asked, client_options options = fleet::quick()) {
+    return spi::make_client(
+        [&world, &asked](const spi::context& outer) {
+            const auto inner = [&world](const spi::context& around) {
+                return stores::memory::open(stores::memory::make_table(world.sim().world().clock))(around);
+            };
+            return std::make_unique<replicated_store>(outer, inner, asked);
+        },
+        world.sim().world(), std::move(options));
+}
+
+TEST_F(claim_options_field, release) {
+    std::vector<unsigned> asked;
+    client locks = replicated(world, asked);
+    hold lazy = locks.acquire("job", {.release = release_mode::lazy});
+    EXPECT_EQ(lazy.release(), release_result::sent);  // nobody waited: the clock stands still
+    hold answered = mine.locks.acquire("job", {.release = release_mode::lazy});
+    EXPECT_EQ(answered.release(), release_result::released);  // it was there already
+}
+
+TEST_F(claim_options_field, durability) {
+    std::vector<unsigned> asked;
+    client locks = replicated(world, asked);
+    const hold one = locks.acquire("one");
+    const hold two = locks.acquire("two", {.durability = durability::wait(2)});
+    EXPECT_EQ(asked, (std::vector<unsigned>{0, 2}));
+    const attempt refused = mine.locks.try_acquire("job", {.durability = durability::wait(1)});
+    EXPECT_EQ(refused.reason(), errc::unsupported);
+    EXPECT_NE(refused.refusal().describe().find("durability::wait"), std::string::npos);
 }
 
 TEST_F(claim_options_field, kept_by) {
@@ -202,6 +255,31 @@ TEST_F(claim_field, options) {
 }
 
 using client_options_field = field;
+
+TEST_F(client_options_field, strict) {
+    for (const bool wanted : {false, true}) {
+        client_options options = fleet::quick();
+        options.strict = wanted;
+        bool told = !wanted;
+        const client locks = spi::make_client(
+            [&](const spi::context& outer) {
+                told = outer.strict;
+                return stores::memory::open(stores::memory::make_table(world.sim().world().clock))(outer);
+            },
+            world.sim().world(), options);
+        EXPECT_EQ(told, wanted);
+    }
+}
+
+TEST_F(client_options_field, durability) {
+    std::vector<unsigned> asked;
+    client_options options = fleet::quick();
+    options.durability = durability::wait(3);
+    client locks = replicated(world, asked, options);
+    const hold three = locks.acquire("three");
+    const hold none = locks.acquire("none", {.durability = durability::master()});
+    EXPECT_EQ(asked, (std::vector<unsigned>{3, 0}));
+}
 
 TEST_F(client_options_field, lease) {
     member brief = with([](auto& o) { o.lease = 10s; });

@@ -60,6 +60,7 @@ struct claim_request {
     // errc::would_deadlock if another such claim waits already. Asked again without `queue` while it waits, it leaves the
     // line and is answered busy, in one step: so the caller knows which of the two it holds. Zero: none.
     claim_id instead_of{};
+    unsigned replicas = 0;    // that must have the grant, and each renewal, before it counts
     std::uint32_t berth = 0;  // of the caller that sleeps until it is granted (see sleeper); 0: nobody does
 };
 
@@ -70,6 +71,9 @@ struct grant {
     // An instant on the client's clock that is not later than the store's granting. The core takes the earlier of
     // this and the sending of the request; a pushed grant has no request, so there it is the store's duty.
     time_point counted_from{};
+
+    // Set: until its first renewal it lasts only so long. For a push, which may reach nobody.
+    std::optional<duration> grace{};
 };
 
 // How things stand for a claim that was not granted.
@@ -136,6 +140,8 @@ public:
     virtual ~events();
     virtual void granted(std::string_view name, const claim_id&, const grant&) = 0;  // a queued claim's turn has come
     virtual void lost(std::string_view name, const claim_id&) = 0;                   // taken away: broken, revoked
+    // The store was out of reach, or is another one now: what is held is to be renewed and what waits asked again, at once.
+    virtual void doubtful();
 };
 
 // What a store is opened with; all of it outlives the store.
@@ -144,6 +150,7 @@ struct context {
     spi::events& events;
     std::string host;
     std::int64_t pid;
+    bool strict = false;  // client_options::strict
 };
 
 // A caller that blocks until it is answered. Stores whose holders meet in memory let it sleep where they can wake it

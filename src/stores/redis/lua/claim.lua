@@ -1,0 +1,106 @@
+-- A claim. ARGV: id, capacity, weight, lease, flags, instead-of or '-', rest of the record; channel, life of a
+-- waiting client, grace, counted. Flags: q wait in line, w write even if nothing changes, for those who wait for replicas.
+--
+-- Answers  G counter lease left now
+--          Q place free-in now holder-or-'-'       in line; the holder is counter, held for, rest
+--          B place free-in now holder-or-'-'       not in line
+--          R reason capacity                       lost, deadlock, kind, cancelled
+local id, capacity, weight, lease, flags, instead, rest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]),
+  tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7]
+local told = told_by(ARGV, 8)
+if not (#id == 32 and capacity and weight and lease and rest and told) then
+  return redis.error_reply('ERR arguments of a claim')
+end
+local queue = string.find(flags, 'q', 1, true) ~= nil
+
+local wrong = load('h' .. id, 'e')
+if wrong then return wrong end
+settle(told)
+
+local function done(answer)
+  if dirty then save(lease) end
+  return answer
+end
+
+local function granted(h)
+  return table.concat({'G', int(h.counter), int(h.lease), int(h.ends - now), int(now)}, ' ')
+end
+
+-- `own`: a hold of the asking party, which is not in its way.
+local function standing(verdict, place, own)
+  local free_in, who = '-', '-'
+  if s.held > 0 then
+    local first = string.sub(s.first, 1, 32)
+    if first == own then first = string.sub(s.first, 33, 64) end
+    local h = first ~= '' and holder(first)
+    if h then who = table.concat({int(h.counter), int(now - h.since), h.rest}, ' ') end
+    free_in = int(math.max(s.next - now, 0))
+  end
+  return table.concat({verdict, int(place), free_in, int(now), who}, ' ')
+end
+
+-- How many wait up to this number.
+local function place_of(number)
+  local span = number - s.head + 1
+  if s.tail - s.head == s.waiting or span > 128 then return math.min(span, s.waiting) end
+  local place = 0
+  for n = s.head, number do
+    if get('q' .. int(n)) then place = place + 1 end
+  end
+  return place
+end
+
+local mine = holder(id)
+if mine then
+  if string.find(flags, 'w', 1, true) then set('h' .. id, write_holder(mine)); dirty = true end
+  return done(granted(mine))
+end
+if remembered(id) then return done('R cancelled 0') end
+if not idle() and capacity ~= s.capacity then return done('R kind ' .. int(s.capacity)) end
+
+local number = s.waiting > 0 and get('w' .. id)
+if number then
+  number = tonumber(number)
+  if queue or instead == '-' then return done(standing('Q', place_of(number), instead)) end
+  leave(number, read_waiter(get('q' .. int(number))))
+  remember(id, '0')
+  grant_next(told)
+  return done(standing('B', 1, instead))
+end
+
+local function enqueue(at)
+  set('q' .. int(at), table.concat({id, int(weight), int(lease), instead, int(now), rest}, ' '))
+  set('w' .. id, int(at))
+  s.waiting = s.waiting + 1
+  dirty = true
+end
+
+if instead ~= '-' then
+  local old = holder(instead)
+  if not old then return done('R lost 0') end
+  if fits(weight, instead) then
+    remember(instead, '0')
+    remove(instead, old)
+    local h = hold(id, weight, lease, now + lease, rest)
+    grant_next(told)
+    return done(granted(h))
+  end
+  local first = first_waiting()
+  if first and first.instead ~= '-' then return done('R deadlock 0') end
+  if not queue then return done(standing('B', 1, instead)) end
+  if s.waiting == 0 then s.head, s.tail = 0, 0 end
+  s.head = s.head - 1
+  if s.waiting == 0 then s.tail = s.head + 1 end
+  enqueue(s.head)
+  return done(standing('Q', 1, instead))
+end
+
+if idle() then s.capacity = capacity end
+if s.waiting == 0 and s.used + weight <= s.capacity then
+  return done(granted(hold(id, weight, lease, now + lease, rest)))
+end
+if not queue then return done(standing('B', s.waiting + 1, '-')) end
+if s.waiting == 0 then s.head, s.tail = 0, 0 end
+s.tail = s.tail + 1
+enqueue(s.tail - 1)
+return done(standing('Q', s.waiting, '-'))

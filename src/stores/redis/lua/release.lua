@@ -1,0 +1,40 @@
+-- Gives a grant back, or leaves the line. ARGV: id, client, channel, life of a waiting client, grace, counted.
+-- Answers 0 released, 1 expired, 2 taken over. A holder that another client releases is told.
+local id, client = ARGV[1], ARGV[2]
+local told = told_by(ARGV, 3)
+if not (#id == 32 and told) then return redis.error_reply('ERR arguments of a release') end
+
+local wrong = load('h' .. id, 'e')
+if wrong then return wrong end
+settle(told)
+
+local answer = '0'
+local mine = holder(id)
+local number = not mine and s.waiting > 0 and get('w' .. id)
+if mine then
+  local owner = client_of(mine.rest)
+  if owner ~= client then redis.call('PUBLISH', told.channel .. owner, 'L ' .. id .. ' ' .. key) end
+  remove(id, mine)
+  remember(id, '0')
+  grant_next(told)
+elseif number then
+  leave(tonumber(number), read_waiter(get('q' .. number)))
+  remember(id, '0')
+  grant_next(told)
+else
+  local before, at = remembered(id)
+  if before and before ~= '-' then
+    answer = before
+  else
+    answer = strangers_answer()
+    if before then
+      local all = get('e')
+      set('e', string.sub(all, 1, at + 15) .. answer .. string.sub(all, at + 17))
+      dirty = true
+    else  -- if its claim is still on its way it must not be granted when it arrives
+      remember(id, answer)
+    end
+  end
+end
+if dirty then save() end
+return tonumber(answer)

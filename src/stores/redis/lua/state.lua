@@ -1,0 +1,289 @@
+-- The state of one name, and its rules: those of src/base/lock_rules.hpp, in the server. This is the head of every script
+-- that changes a name. It reads first; what changes is noted in `changed` and written by save(), at the very end, so that an
+-- error never leaves half an effect.
+--
+-- One name is one hash, so that it moves between the nodes of a cluster as a whole:
+--
+--   .            m1 capacity used held last next head tail waiting refreshed armed life first-holders
+--   h<id>        a holder:  end counter weight since lease rest
+--   q<number>    a waiter:  id weight lease instead-of since rest         numbers run from head to tail, with gaps
+--   w<id>        the number of a waiter
+--   c<client>    until when a client that waits is taken to be alive, once it has waited for a while
+--   e            ids that ended, latest first: 16 digits of the id, and what its release was answered
+--
+--   rest         flags client pid length-of-host host label
+--
+-- Times are microseconds of the server's clock. `last` is the counter of the latest grant; it outlives the lock by `life`
+-- seconds. `next` is not later than the first end of a holder. `first-holders` are the ids of the oldest ones.
+local key = KEYS[1]
+local clock = redis.call('TIME')
+local now = clock[1] * 1000000 + clock[2]
+
+local LISTED = 64       -- holders whose ids stand in the head field
+local REMEMBERED = 16   -- ended ids
+local SHORTEST_LIFE = 3600
+
+local function int(n) return string.format('%.0f', n) end
+
+local seen, changed, dirty = {}, {}, false
+local s
+
+local function foreign()
+  return redis.error_reply('FOREIGN the key holds data that is not a lock of mortise')
+end
+
+-- Fields as they will be once saved; false is none.
+local function get(field)
+  local value = changed[field]
+  if value ~= nil then return value end
+  value = seen[field]
+  if value == nil then
+    value = redis.call('HGET', key, field)
+    seen[field] = value
+  end
+  return value
+end
+local function set(field, value) changed[field] = value end
+
+-- Reads the head and some fields more. Answers an error if the key is somebody else's.
+local function load(...)
+  local values = redis.pcall('HMGET', key, '.', ...)
+  if values.err then return foreign() end
+  local head = values[1]
+  for i, field in ipairs({...}) do seen[field] = values[i + 1] end
+  if not head then
+    if redis.call('EXISTS', key) == 1 then return foreign() end
+    s = {capacity = 0, used = 0, held = 0, last = 0, next = 0, head = 0, tail = 0, waiting = 0, refreshed = 0, armed = 0,
+         life = 0, first = ''}
+    return
+  end
+  local capacity, used, held, last, next, first_number, tail, waiting, refreshed, armed, life, first = string.match(
+    head, '^m1 (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+) (%x*)$')
+  if not capacity then return foreign() end
+  s = {capacity = tonumber(capacity), used = tonumber(used), held = tonumber(held), last = tonumber(last),
+       next = tonumber(next), head = tonumber(first_number), tail = tonumber(tail), waiting = tonumber(waiting),
+       refreshed = tonumber(refreshed), armed = tonumber(armed), life = tonumber(life), first = first}
+end
+
+local function save(lease)
+  local life = math.max(SHORTEST_LIFE, s.life, math.ceil((lease or 0) / 100000))  -- ten leases
+  local seconds = math.floor(now / 1000000)
+  local arm = life > s.life or seconds - s.armed > life / 16
+  if arm then s.armed, s.life = seconds, life end
+  if s.waiting == 0 then
+    s.head, s.tail = 0, 0
+    if s.refreshed > 0 then
+      s.refreshed = 0
+      for _, field in ipairs(redis.call('HKEYS', key)) do
+        if string.sub(field, 1, 1) == 'c' then changed[field] = false end
+      end
+    end
+  end
+  if s.held == 0 then s.next = 0 end
+  local written = {'.', table.concat({'m1', int(s.capacity), int(s.used), int(s.held), int(s.last), int(s.next),
+    int(s.head), int(s.tail), int(s.waiting), int(s.refreshed), int(s.armed), int(s.life), s.first}, ' ')}
+  local removed = {}
+  for field, value in pairs(changed) do
+    if value then
+      written[#written + 1] = field
+      written[#written + 1] = value
+    else
+      removed[#removed + 1] = field
+    end
+  end
+  for from = 1, #removed, 1000 do  -- unpack takes no more than some thousands
+    redis.call('HDEL', key, unpack(removed, from, math.min(from + 999, #removed)))
+  end
+  for from = 1, #written, 1000 do
+    redis.call('HSET', key, unpack(written, from, math.min(from + 999, #written)))
+  end
+  if arm then redis.call('EXPIRE', key, life + math.ceil(life / 8)) end
+end
+
+local function read_holder(record)
+  local ends, counter, weight, since, lease, rest = string.match(record, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+  return {ends = tonumber(ends), counter = tonumber(counter), weight = tonumber(weight), since = tonumber(since),
+          lease = tonumber(lease), rest = rest}
+end
+local function write_holder(h)
+  return table.concat({int(h.ends), int(h.counter), int(h.weight), int(h.since), int(h.lease), h.rest}, ' ')
+end
+local function read_waiter(record)
+  local id, weight, lease, instead, since, rest = string.match(record, '^(%x+) (%d+) (%d+) (%S+) (%d+) (.*)$')
+  return {id = id, weight = tonumber(weight), lease = tonumber(lease), instead = instead, since = tonumber(since),
+          rest = rest}
+end
+local function client_of(rest) return string.match(rest, '^%S+ (%x+) ') end
+local function renewed(rest) return string.find(string.match(rest, '^%S+'), 'r', 1, true) ~= nil end
+
+local function holder(id)
+  local record = get('h' .. id)
+  return record and read_holder(record)
+end
+
+-- All holders, as {id, holder}; the field list is used while it is complete.
+local function holders()
+  local all = {}
+  if #s.first == 32 * s.held then
+    for at = 1, #s.first, 32 do
+      local id = string.sub(s.first, at, at + 31)
+      all[#all + 1] = {id, holder(id)}
+    end
+    return all
+  end
+  local fields = redis.call('HGETALL', key)
+  for i = 1, #fields, 2 do
+    if string.sub(fields[i], 1, 1) == 'h' then
+      local id = string.sub(fields[i], 2)
+      local record = changed[fields[i]]
+      if record == nil then record = fields[i + 1] end
+      if record then all[#all + 1] = {id, read_holder(record)} end
+    end
+  end
+  for field, record in pairs(changed) do
+    if record and string.sub(field, 1, 1) == 'h' and not seen[field] then
+      all[#all + 1] = {string.sub(field, 2), read_holder(record)}
+    end
+  end
+  table.sort(all, function(a, b) return a[2].counter < b[2].counter end)
+  return all
+end
+
+local function list_holders(all)
+  local ids = {}
+  for i = 1, math.min(#all, LISTED) do ids[i] = all[i][1] end
+  s.first = table.concat(ids)
+end
+
+local function hold(id, weight, lease, ends, rest)
+  s.last = math.max(s.last + 1, now)
+  local h = {ends = ends, counter = s.last, weight = weight, since = now, lease = lease, rest = rest}
+  set('h' .. id, write_holder(h))
+  if #s.first == 32 * s.held and s.held < LISTED then s.first = s.first .. id end
+  s.used, s.held = s.used + weight, s.held + 1
+  if s.next == 0 or ends < s.next then s.next = ends end
+  dirty = true
+  return h
+end
+
+local function remove(id, h)
+  set('h' .. id, false)
+  s.used, s.held = s.used - h.weight, s.held - 1
+  local at = 1
+  while at < #s.first and string.sub(s.first, at, at + 31) ~= id do at = at + 32 end
+  s.first = string.sub(s.first, 1, at - 1) .. string.sub(s.first, at + 32)
+  if s.held == 0 then
+    s.next = 0
+  elseif s.first == '' then
+    list_holders(holders())
+  end
+  dirty = true
+end
+
+local function remember(id, answer)
+  set('e', string.sub(id, 1, 16) .. answer .. string.sub(get('e') or '', 1, 17 * (REMEMBERED - 1)))
+  dirty = true
+end
+-- What its release was answered; '-' if it was not asked; none if the id is not remembered.
+local function remembered(id)
+  local all = get('e')
+  if not all then return end
+  local short = string.sub(id, 1, 16)
+  for at = 1, #all, 17 do
+    if string.sub(all, at, at + 15) == short then return string.sub(all, at + 16, at + 16), at end
+  end
+end
+
+local function leave(number, w)
+  set('q' .. int(number), false)
+  set('w' .. w.id, false)
+  s.waiting = s.waiting - 1
+  dirty = true
+end
+
+-- The first of those who wait, and its number.
+local function first_waiting()
+  while s.waiting > 0 do
+    local record = get('q' .. int(s.head))
+    if record then return read_waiter(record), s.head end
+    s.head = s.head + 1
+  end
+end
+
+local function fits(weight, instead)
+  local old = instead ~= '-' and holder(instead)
+  return s.used - (old and old.weight or 0) + weight <= s.capacity
+end
+
+local function alive(w, life)
+  if now < w.since + life then return true end
+  local till = get('c' .. client_of(w.rest))
+  return till and tonumber(till) > now
+end
+
+-- How grants are told of: the prefix of the inboxes, the life of a client that waits, the first lease of a grant that its
+-- owner has not confirmed, and whether the number of those that a message reached proves anything.
+local function told_by(arguments, from)
+  local life, grace = tonumber(arguments[from + 1]), tonumber(arguments[from + 2])
+  return life and grace and {channel = arguments[from], life = life, grace = grace, counted = arguments[from + 3] == '1'}
+end
+
+-- Grants to those who wait while it fits, and tells them.
+local function grant_next(told)
+  while true do
+    local w, number = first_waiting()
+    if not w then return end
+    local old = w.instead ~= '-' and holder(w.instead)
+    local channel = told.channel .. client_of(w.rest)
+    if w.instead ~= '-' and not old then  -- what it was to replace is gone
+      leave(number, w)
+      remember(w.id, '-')
+      redis.call('PUBLISH', channel, 'L ' .. w.id .. ' ' .. key)
+    elseif not fits(w.weight, w.instead) then
+      return
+    elseif not alive(w, told.life) then
+      leave(number, w)
+    else
+      local left = renewed(w.rest) and math.min(w.lease, told.grace) or w.lease
+      local counter = math.max(s.last + 1, now)
+      local reached = redis.call('PUBLISH', channel, table.concat({'G', w.id, int(counter), int(w.lease), int(left),
+        int(now), key}, ' '))
+      leave(number, w)
+      if reached > 0 or not told.counted then
+        if old then
+          remember(w.instead, '0')
+          remove(w.instead, old)
+        end
+        hold(w.id, w.weight, w.lease, now + left, w.rest)
+      end
+    end
+  end
+end
+
+-- Ends what has expired and grants what fits. Every verb does this first.
+local function settle(told)
+  if s.held > 0 and now >= s.next then
+    local all = holders()
+    local left = {}
+    s.next = 0
+    for _, one in ipairs(all) do
+      local id, h = one[1], one[2]
+      if h.ends <= now then
+        remember(id, '-')
+        set('h' .. id, false)
+        s.used, s.held = s.used - h.weight, s.held - 1
+      else
+        left[#left + 1] = one
+        if s.next == 0 or h.ends < s.next then s.next = h.ends end
+      end
+    end
+    list_holders(left)
+    dirty = true
+  end
+  if s.waiting > 0 then grant_next(told) end
+end
+
+local function idle() return s.held == 0 and s.waiting == 0 end
+
+-- What a release of an unknown id is answered: nobody holds the name, or somebody else does.
+local function strangers_answer() return s.held > 0 and '2' or '1' end

@@ -1,0 +1,265 @@
+#include "stores/redis/messages.hpp"
+
+#include "base/text.hpp"
+
+#include <mortise/error.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace mortise::inline v0::stores::redis {
+namespace {
+
+using std::chrono::microseconds;
+
+std::int64_t us(spi::duration d) {
+    return std::chrono::duration_cast<microseconds>(d).count();
+}
+
+// The words of an answer, one after the other; what is missing or not a number makes it bad.
+class words {
+public:
+    explicit words(std::string_view text) : left_(text) {}
+
+    std::string_view next() {
+        const std::size_t end = std::min(left_.find(' '), left_.size());
+        const std::string_view word = left_.substr(0, end);
+        left_.remove_prefix(std::min(end + 1, left_.size()));
+        if (word.empty()) bad_ = true;
+        return word;
+    }
+    template <class Number = std::int64_t>
+    Number number() {
+        const std::string_view word = next();
+        Number n{};
+        const auto [stop, failed] = std::from_chars(word.data(), word.data() + word.size(), n);
+        if (failed != std::errc{} || stop != word.data() + word.size()) bad_ = true;
+        return n;
+    }
+    std::string_view rest() const { return left_; }
+    bool bad() const { return bad_; }
+
+private:
+    std::string_view left_;
+    bool bad_ = false;
+};
+
+std::optional<claim_id> id_of(std::string_view hex) {
+    claim_id id;
+    if (hex.size() != 32) return std::nullopt;
+    for (std::size_t half = 0; half < 2; ++half) {
+        const char* from = hex.data() + 16 * half;
+        const auto [stop, failed] = std::from_chars(from, from + 16, id.bits[half], 16);
+        if (failed != std::errc{} || stop != from + 16) return std::nullopt;
+    }
+    return id;
+}
+
+// counter held-for flags client pid length-of-host host label
+std::optional<mortise::holder> holder_of(words& from, std::uint64_t counter, microseconds held_for) {
+    mortise::holder who;
+    from.next();
+    from.next();
+    who.pid = from.number();
+    const auto length = from.number<std::size_t>();
+    if (from.bad() || length > from.rest().size()) return std::nullopt;
+    who.host = from.rest().substr(0, length);
+    who.label = from.rest().substr(length);
+    who.held_for = held_for;
+    who.token = token::of(counter, 0);
+    return who;
+}
+
+void tell(call& to, const asking_party& who) {
+    to << who.inboxes() << us(waiting_life) << us(push_grace) << (who.receivers_count ? "1" : "0");
+}
+constexpr std::size_t told = 4;
+
+}  // namespace
+
+call::call(const script& which, std::size_t keys, std::size_t arguments)
+    : script_(&which), count_(3 + keys + arguments) {
+    command{rest_} << static_cast<std::int64_t>(keys);
+}
+
+call& call::operator<<(std::string_view argument) {
+    command{rest_} << argument;
+    return *this;
+}
+
+call& call::operator<<(std::int64_t argument) {
+    command{rest_} << argument;
+    return *this;
+}
+
+std::string call::by_digest() const {
+    std::string bytes;
+    bytes.reserve(rest_.size() + 80);
+    command{bytes, count_} << "EVALSHA" << script_->sha;
+    return bytes += rest_;
+}
+
+std::string call::by_source() const {
+    std::string bytes;
+    command{bytes, count_} << "EVAL" << script_->source;
+    return bytes += rest_;
+}
+
+call claim_call(const asking_party& who, std::string_view key, const spi::claim_request& wanted, bool durable) {
+    std::string flags = wanted.queue ? "q" : "-";
+    if (durable) flags += 'w';
+    const bool renewed = wanted.renew == renew::on && wanted.kept_by == kept_by::process;
+    std::string rest = renewed ? "r " : "- ";
+    rest += who.client + ' ' + std::to_string(who.pid) + ' ' + std::to_string(who.host.size()) + ' ' + who.host;
+    rest += wanted.label;
+    call made{scripts::all().claim, 1, 7 + told};
+    made << key << wanted.id.hex() << std::int64_t{wanted.capacity} << std::int64_t{wanted.weight}
+         << us(wanted.lease.value_or(spi::duration::zero())) << flags
+         << (wanted.instead_of == claim_id{} ? "-" : wanted.instead_of.hex()) << rest;
+    tell(made, who);
+    return made;
+}
+
+call release_call(const asking_party& who, std::string_view key, const claim_id& id) {
+    call made{scripts::all().release, 1, 2 + told};
+    made << key << id.hex() << who.client;
+    tell(made, who);
+    return made;
+}
+
+call refresh_call(const asking_party& who, std::string_view key) {
+    call made{scripts::all().refresh, 1, 1 + told};
+    made << key << who.client;
+    tell(made, who);
+    return made;
+}
+
+call break_call(const asking_party& who, std::string_view key, std::uint64_t counter) {
+    call made{scripts::all().break_hold, 1, 1 + told};
+    made << key << std::to_string(counter);
+    tell(made, who);
+    return made;
+}
+
+call show_call(std::string_view key) {
+    call made{scripts::all().show, 1, 0};
+    made << key;
+    return made;
+}
+
+call renew_call(std::span<const renewal_item> items) {
+    call made{scripts::all().renew, items.size(), 2 * items.size()};
+    for (const renewal_item& one : items) made << one.key;
+    for (const renewal_item& one : items) made << one.id.hex() << us(one.lease);
+    return made;
+}
+
+complaint read_error(const reply& said) {
+    const std::string text{said.text};
+    if (said.failure())
+        return {said.number != 0 ? make_error_code(errc::denied) : make_error_code(errc::unreachable), text,
+                said.number == 0};
+    const auto begins = [&](std::string_view with) { return text.starts_with(with); };
+    if (begins("FOREIGN") || begins("WRONGTYPE"))
+        return {errc::kind_mismatch,
+                "its key in Redis holds data that is not a lock of ours, and was left alone; use "
+                "another name or the option prefix"};
+    if (begins("NOPERM") || begins("NOAUTH"))
+        return {errc::denied, "the user lacks a right; mortise doctor prints what is needed (" + text + ")"};
+    if (begins("OOM")) return {errc::exhausted, "Redis is out of memory (maxmemory); give it more, or free some"};
+    if (begins("MISCONF"))
+        return {errc::exhausted, "Redis cannot write its data to disk and takes no writes; see its log"};
+    if (begins("NOREPLICAS"))
+        return {errc::unreachable, "Redis has fewer replicas than min-replicas-to-write demands", true};
+    for (const std::string_view soon :
+         {"LOADING", "READONLY", "MASTERDOWN", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MOVED", "ASK", "UNBLOCKED"})
+        if (begins(soon)) return {errc::unreachable, text, true};
+    return {errc::unsupported, "Redis answered: " + text};
+}
+
+claim_reply read_claim(const reply& said, spi::time_point sent) {
+    using enum spi::claim_answer::verdict;
+    claim_reply out;
+    spi::claim_answer& answer = out.answer;
+    if (said.failure() || said.error()) {
+        complaint why = read_error(said);
+        answer.is = why.passing ? unknown : refused;
+        answer.reason = why.code;
+        answer.detail = std::move(why.what);
+        return out;
+    }
+    words from{said.text};
+    const std::string_view verdict = from.next();
+    if (verdict == "G") {
+        const auto counter = from.number<std::uint64_t>();
+        const microseconds lease{from.number()};
+        const microseconds left{from.number()};
+        out.now = server_time{from.number()};
+        answer.is = granted;
+        answer.grant = {.counter = counter, .lease = lease, .counted_from = sent};
+        if (left < lease) answer.grant.grace = left;
+    } else if (verdict == "Q" || verdict == "B") {
+        answer.is = verdict == "Q" ? queued : busy;
+        answer.standing.place = from.number<std::size_t>();
+        if (const std::string_view free_in = from.next(); free_in != "-")
+            answer.standing.free_in = microseconds{words{free_in}.number()};
+        out.now = server_time{from.number()};
+        if (from.rest() != "-") {
+            const auto counter = from.number<std::uint64_t>();
+            const microseconds held_for{from.number()};
+            answer.standing.holder = holder_of(from, counter, held_for);
+        }
+    } else if (verdict == "R") {
+        const std::string_view why = from.next();
+        const auto capacity = from.number();
+        answer.is = refused;
+        answer.reason = why == "lost"       ? errc::lost
+                        : why == "deadlock" ? errc::would_deadlock
+                        : why == "kind"     ? errc::kind_mismatch
+                                            : errc::cancelled;
+        if (why == "kind")
+            answer.detail = "in use with a capacity of " + std::to_string(capacity) + "; one name is one kind of lock";
+    } else {
+        return out;
+    }
+    if (from.bad()) return {};
+    return out;
+}
+
+std::optional<push> read_push(std::string_view message) {
+    words from{message};
+    push told_of;
+    const std::string_view what = from.next();
+    const auto id = id_of(from.next());
+    if (!id || (what != "G" && what != "L")) return std::nullopt;
+    told_of.id = *id;
+    told_of.granted = what == "G";
+    if (told_of.granted) {
+        told_of.counter = from.number<std::uint64_t>();
+        told_of.lease = microseconds{from.number()};
+        told_of.left = microseconds{from.number()};
+        told_of.at = server_time{from.number()};
+    }
+    told_of.key = from.rest();
+    if (from.bad() || told_of.key.empty()) return std::nullopt;
+    return told_of;
+}
+
+std::vector<spi::listed> read_shown(const reply& said, std::string_view name) {
+    std::vector<spi::listed> holds;
+    if (said.items.size() < 3) return holds;
+    const auto capacity = words{said.items[0].text}.number<std::uint32_t>();
+    const auto waiting = words{said.items[1].text}.number<std::size_t>();
+    for (std::size_t i = 2; i < said.items.size(); ++i) {
+        words from{said.items[i].text};
+        const auto counter = from.number<std::uint64_t>();
+        const auto weight = from.number<std::uint32_t>();
+        const microseconds held_for{from.number()};
+        if (auto who = holder_of(from, counter, held_for))
+            holds.push_back({std::string(name), std::move(*who), capacity, weight, waiting});
+    }
+    std::sort(holds.begin(), holds.end(), [](const auto& a, const auto& b) { return a.holder.token < b.holder.token; });
+    return holds;
+}
+
+}  // namespace mortise::inline v0::stores::redis

@@ -1,0 +1,80 @@
+#include "stores/redis/names.hpp"
+
+#include <array>
+
+namespace mortise::inline v0::stores::redis {
+namespace {
+
+constexpr std::string_view escaped = "{}%";
+constexpr std::string_view digits = "0123456789ABCDEF";
+
+constexpr auto crc_table = [] {
+    std::array<std::uint16_t, 256> table{};
+    for (unsigned byte = 0; byte < 256; ++byte) {
+        unsigned crc = byte << 8;
+        for (int bit = 0; bit < 8; ++bit) crc = (crc & 0x8000u) != 0 ? (crc << 1) ^ 0x1021u : crc << 1;
+        table[byte] = static_cast<std::uint16_t>(crc);
+    }
+    return table;
+}();
+
+}  // namespace
+
+std::string key_of(std::string_view prefix, std::string_view name) {
+    std::string key{prefix};
+    key += ":{";
+    for (const char c : name) {
+        if (escaped.find(c) == std::string_view::npos) {
+            key += c;
+        } else {
+            const auto byte = static_cast<unsigned char>(c);
+            key += '%';
+            key += digits[byte >> 4];
+            key += digits[byte & 15];
+        }
+    }
+    return key += '}';
+}
+
+std::optional<std::string> name_of(std::string_view prefix, std::string_view key) {
+    if (key.size() < prefix.size() + 3 || !key.starts_with(prefix) || !key.ends_with('}')) return std::nullopt;
+    key.remove_prefix(prefix.size());
+    if (!key.starts_with(":{")) return std::nullopt;
+    key = key.substr(2, key.size() - 3);
+    std::string name;
+    for (std::size_t i = 0; i < key.size(); ++i) {
+        if (key[i] != '%') {
+            name += key[i];
+            continue;
+        }
+        if (i + 2 >= key.size()) return std::nullopt;
+        const std::size_t high = digits.find(key[i + 1]);
+        const std::size_t low = digits.find(key[i + 2]);
+        if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
+        name += static_cast<char>(high * 16 + low);
+        i += 2;
+    }
+    return name;
+}
+
+std::string pattern_of(std::string_view prefix) {
+    std::string pattern;
+    for (const char c : prefix) {
+        if (std::string_view{"*?[]^\\-"}.find(c) != std::string_view::npos) pattern += '\\';
+        pattern += c;
+    }
+    return pattern + ":{*}";
+}
+
+std::uint16_t slot_of(std::string_view key) {
+    if (const std::size_t open = key.find('{'); open != std::string_view::npos) {
+        const std::size_t close = key.find('}', open + 1);
+        if (close != std::string_view::npos && close != open + 1) key = key.substr(open + 1, close - open - 1);
+    }
+    unsigned crc = 0;
+    for (const char c : key)
+        crc = ((crc << 8) & 0xffffu) ^ crc_table[((crc >> 8) ^ static_cast<unsigned char>(c)) & 0xffu];
+    return static_cast<std::uint16_t>(crc % 16384);
+}
+
+}  // namespace mortise::inline v0::stores::redis

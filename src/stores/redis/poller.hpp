@@ -1,0 +1,44 @@
+// Lets the client's io thread look after sockets that no caller reads.
+#pragma once
+
+#include <mortise/config.hpp>
+#include <mortise/spi/clock.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+namespace mortise::inline v0::stores::redis {
+
+// Each socket is armed for one event at a time: who was told of it arms it again. Arming costs a system call, and telling
+// wakes a thread, so callers that read for themselves leave their socket unarmed.
+class poller {
+public:
+    explicit poller(spi::clock& clock) : clock_(clock) {}
+    ~poller();
+
+    // `ready` runs on the io thread. It may run once more after remove().
+    std::uint64_t add(int descriptor, std::function<void()> ready);
+    void arm(std::uint64_t id, bool to_read, bool to_write) noexcept;  // neither: disarm
+    void remove(std::uint64_t id) noexcept;
+
+    void stop() noexcept;
+
+private:
+    struct entry {
+        int descriptor;
+        std::shared_ptr<std::function<void()>> ready;
+    };
+    void look();
+
+    spi::clock& clock_;
+    std::mutex mutex_;
+    int epoll_ = -1;
+    bool stopped_ = false;
+    std::uint64_t last_ = 0;
+    std::unordered_map<std::uint64_t, entry> entries_;
+};
+
+}  // namespace mortise::inline v0::stores::redis

@@ -1,0 +1,164 @@
+#include "stores/redis/resp.hpp"
+
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+namespace mortise::inline v0::stores::redis {
+
+const reply& reply::at(std::string_view key) const noexcept {
+    static const reply none{};
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2)
+        if (items[i].text == key) return items[i + 1];
+    return none;
+}
+
+std::span<char> reader::space() {
+    constexpr std::size_t least = 4 * 1024;
+    if (begin_ == end_) {
+        begin_ = end_ = 0;
+    } else if (buffer_.size() - end_ < least && begin_ > 0) {
+        std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+        end_ -= begin_;
+        begin_ = 0;
+    }
+    if (buffer_.size() - end_ < least) buffer_.resize(2 * buffer_.size());
+    return {buffer_.data() + end_, buffer_.size() - end_};
+}
+
+// Reads one value from the front of the bytes at hand.
+struct reader::cursor {
+    const char* at;
+    const char* const end;
+    std::int64_t elements = 0;
+
+    std::optional<std::string_view> line(outcome& why) {
+        constexpr std::ptrdiff_t longest = 64 * 1024;
+        const auto* stop = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
+        if (stop == nullptr) {
+            why = end - at > longest ? outcome::broken : outcome::more;
+            return std::nullopt;
+        }
+        if (stop == at || stop[-1] != '\r') {
+            why = outcome::broken;
+            return std::nullopt;
+        }
+        const std::string_view found{at, static_cast<std::size_t>(stop - 1 - at)};
+        at = stop + 1;
+        return found;
+    }
+
+    static bool number(std::string_view text, std::int64_t& out) {
+        const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), out);
+        return failed == std::errc{} && stop == text.data() + text.size() && !text.empty();
+    }
+
+    outcome value(reply& out, std::size_t depth) {
+        if (at == end) return outcome::more;
+        if (++elements > most_elements || depth > deepest) return outcome::broken;
+        const char type = *at++;
+        outcome why = outcome::value;
+        const auto head = line(why);
+        if (!head) return why;
+        out = {};
+        switch (type) {
+            case '+':
+            case ',':
+            case '(':
+                out.is = reply::kind::text;
+                out.text = *head;
+                return outcome::value;
+            case '-':
+                out.is = reply::kind::error;
+                out.text = *head;
+                return outcome::value;
+            case ':':
+                out.is = reply::kind::integer;
+                return number(*head, out.number) ? outcome::value : outcome::broken;
+            case '_':
+                return head->empty() ? outcome::value : outcome::broken;
+            case '#':
+                out.is = reply::kind::integer;
+                out.number = *head == "t" ? 1 : 0;
+                return *head == "t" || *head == "f" ? outcome::value : outcome::broken;
+            case '$':
+            case '=':
+            case '!':
+                return text(*head, type, out);
+            case '*':
+            case '~':
+            case '>':
+            case '%':
+            case '|':
+                return list(*head, type, out, depth);
+            default:
+                return outcome::broken;
+        }
+    }
+
+    outcome text(std::string_view head, char type, reply& out) {
+        std::int64_t length = 0;
+        if (!number(head, length) || length < -1 || length > longest_text) return outcome::broken;
+        if (length < 0) return outcome::value;
+        if (end - at < length + 2) return outcome::more;
+        if (at[length] != '\r' || at[length + 1] != '\n') return outcome::broken;
+        out.is = type == '!' ? reply::kind::error : reply::kind::text;
+        out.text = {at, static_cast<std::size_t>(length)};
+        at += length + 2;
+        return outcome::value;
+    }
+
+    outcome list(std::string_view head, char type, reply& out, std::size_t depth) {
+        std::int64_t count = 0;
+        if (!number(head, count) || count < -1 || count > most_elements) return outcome::broken;
+        if (count < 0) return outcome::value;
+        if (type == '%' || type == '|') count *= 2;
+        out.is = type == '>' ? reply::kind::push : reply::kind::list;
+        for (std::int64_t i = 0; i < count; ++i)  // grows as they come: a count alone reserves nothing
+            if (const outcome how = value(out.items.emplace_back(), depth + 1); how != outcome::value) return how;
+        return type == '|' ? value(out, depth + 1) : outcome::value;  // attributes precede what they are about
+    }
+};
+
+auto reader::next(reply& out) -> outcome {
+    cursor from{buffer_.data() + begin_, buffer_.data() + end_};
+    const outcome how = from.value(out, 0);
+    if (how == outcome::value) begin_ = static_cast<std::size_t>(from.at - buffer_.data());
+    return how;
+}
+
+namespace {
+
+void append_head(std::string& out, char type, std::size_t n) {
+    char digits[24];
+    const auto [stop, ignored] = std::to_chars(digits, digits + sizeof digits, n);
+    out += type;
+    out.append(digits, stop);
+    out += "\r\n";
+}
+
+}  // namespace
+
+command::command(std::string& out, std::size_t arguments) : out_(out) {
+    append_head(out, '*', arguments);
+}
+
+command& command::operator<<(std::string_view argument) {
+    append_head(out_, '$', argument.size());
+    out_ += argument;
+    out_ += "\r\n";
+    return *this;
+}
+
+command& command::operator<<(std::int64_t argument) {
+    char digits[24];
+    const auto [stop, ignored] = std::to_chars(digits, digits + sizeof digits, argument);
+    return *this << std::string_view(digits, static_cast<std::size_t>(stop - digits));
+}
+
+void append(std::string& out, std::initializer_list<std::string_view> arguments) {
+    command all{out, arguments.size()};
+    for (const std::string_view one : arguments) all << one;
+}
+
+}  // namespace mortise::inline v0::stores::redis

@@ -1,0 +1,53 @@
+// Which server keeps a name, and how to ask it.
+#pragma once
+
+#include "stores/redis/connection.hpp"
+#include "stores/redis/messages.hpp"
+
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mortise::inline v0::stores::redis {
+
+class router {
+public:
+    // Called with no lock held.
+    struct hooks {
+        std::function<void(std::string_view message)> pushed;  // to the inbox
+        std::function<void()> doubtful;                        // a server was out of reach, or another took its place
+    };
+
+    virtual ~router();
+
+    // Asks the server that keeps `key`; follows where it leads. `done` is called once, unless the router is closed before.
+    virtual void ask(std::string_view key, call what, handler done) = 0;
+
+    // Keys with the same number can be asked for in one call.
+    virtual std::uint32_t group_of(std::string_view key) const = 0;
+
+    // One connection to each server that keeps names. May be empty while they are not known.
+    virtual std::vector<std::shared_ptr<connection>> everywhere() = 0;
+
+    // Returns once `who` was answered; reads meanwhile. On the thread that asked last.
+    virtual void wait(spi::sleeper& who) = 0;
+    virtual void nudge(const spi::sleeper& who) noexcept = 0;
+
+    // Somebody waits for a push.
+    virtual void expect_pushes(bool whether) = 0;
+
+    virtual void close() noexcept = 0;
+
+    static std::unique_ptr<router> make(const settings& how, const std::string& inbox, hooks tell, spi::clock& clock,
+                                        poller& sockets);
+};
+
+// By digest, and with the source if the server does not know it yet.
+void run(const std::shared_ptr<connection>& on, call what, handler done);
+
+}  // namespace mortise::inline v0::stores::redis

@@ -1,0 +1,43 @@
+// What runs inside the server. The sources are in lua/; the build puts them here.
+#pragma once
+
+#include <mortise/config.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace mortise::inline v0::stores::redis {
+
+struct script {
+    std::string source;
+    std::string sha;  // 40 digits: how the server knows it once it has seen the source
+
+    explicit script(std::string text);
+};
+
+// Made on first use; never destroyed.
+struct scripts {
+    script claim;
+    script release;
+    script renew;
+    script refresh;
+    script break_hold;
+    script show;
+
+    static const scripts& all();
+};
+
+// The files, word for word.
+namespace lua {
+extern const std::string_view state;
+extern const std::string_view claim;
+extern const std::string_view release;
+extern const std::string_view renew;
+extern const std::string_view refresh;
+extern const std::string_view break_hold;
+extern const std::string_view show;
+}  // namespace lua
+
+std::string sha1_of(std::string_view text);  // in hex
+
+}  // namespace mortise::inline v0::stores::redis

@@ -1,0 +1,60 @@
+// What an address says about the servers and how to speak to them.
+#pragma once
+
+#include "base/url.hpp"
+
+#include <mortise/config.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mortise::inline v0::stores::redis {
+
+struct endpoint {
+    std::string host;
+    std::uint16_t port = 0;
+
+    std::string shown() const;  // "host:port"
+    friend bool operator==(const endpoint&, const endpoint&) = default;
+    friend auto operator<=>(const endpoint&, const endpoint&) = default;
+};
+
+// redis://[user:password@]host[:port][/database]              one server
+// rediss://...                                                the same over TLS
+// redis+sentinel://[user:password@]host[:port],.../master     the master that sentinels name
+// redis+cluster://[user:password@]host[:port],...             a cluster, found from any of its nodes
+//
+// Options: prefix=NAME (of all keys and channels; mortise), timeout=DURATION (of a connection that does not answer; 2s),
+// tls=1 (for sentinel and cluster), ca=FILE, cert=FILE, key=FILE, server_name=NAME, password_file=FILE,
+// sentinel_user=, sentinel_password_file=, wait=REPLICAS, wait_timeout=DURATION.
+struct settings {
+    enum class topology { single, sentinel, cluster };
+
+    topology shape = topology::single;
+    std::vector<endpoint> endpoints;  // in the order given
+    std::string master;               // for sentinels
+    std::string user;
+    std::string password;
+    std::string sentinel_user;
+    std::string sentinel_password;
+    int database = 0;
+    std::string prefix = "mortise";
+    std::chrono::nanoseconds timeout = std::chrono::seconds{2};
+
+    struct {
+        bool on = false;
+        std::string ca;           // empty: the system's
+        std::string certificate;  // of ours, if the server asks for one
+        std::string key;
+        std::string server_name;  // to check instead of the host's
+    } tls;
+
+    unsigned replicas = 0;  // that have to acknowledge
+    std::chrono::nanoseconds replica_timeout = std::chrono::seconds{1};
+
+    static settings of(const base::url& address);  // throws errc::bad_url, which never shows a secret
+};
+
+}  // namespace mortise::inline v0::stores::redis

@@ -1,0 +1,86 @@
+#include "stores/redis/transport.hpp"
+
+#include "base/descriptors.hpp"
+
+#include <mortise/error.hpp>
+
+#include <cstring>
+#include <system_error>
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+namespace mortise::inline v0::stores::redis {
+namespace {
+
+class plain final : public transport {
+public:
+    explicit plain(int descriptor) : descriptor_(descriptor) {}
+    ~plain() override { ::close(descriptor_); }
+
+    int descriptor() const noexcept override { return descriptor_; }
+
+    result establish() override {
+        int failed = 0;
+        socklen_t size = sizeof failed;
+        ::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &failed, &size);
+        if (failed != 0) return {.is = outcome::failed, .why = std::strerror(failed)};
+        sockaddr_storage peer{};
+        socklen_t length = sizeof peer;
+        const bool there = ::getpeername(descriptor_, reinterpret_cast<sockaddr*>(&peer), &length) == 0;
+        return {.is = there ? outcome::done : outcome::wants_write};
+    }
+    result read(std::span<char> into) override {
+        ssize_t n = 0;
+        do {
+            n = ::recv(descriptor_, into.data(), into.size(), MSG_DONTWAIT);
+        } while (n < 0 && errno == EINTR);
+        if (n > 0) return {.bytes = static_cast<std::size_t>(n)};
+        if (n == 0) return {.is = outcome::closed};
+        return failure(outcome::wants_read);
+    }
+    result write(std::string_view bytes) override {
+        ssize_t n = 0;
+        do {
+            n = ::send(descriptor_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        } while (n < 0 && errno == EINTR);
+        if (n >= 0) return {.bytes = static_cast<std::size_t>(n)};
+        return failure(outcome::wants_write);
+    }
+
+private:
+    static result failure(outcome if_early) {
+        if (errno == EAGAIN || errno == EWOULDBLOCK) return {.is = if_early};
+        return {.is = outcome::failed, .why = std::strerror(errno)};
+    }
+    const int descriptor_;
+};
+
+}  // namespace
+
+transport::~transport() = default;
+
+void transport::shut_down() noexcept {
+    ::shutdown(descriptor(), SHUT_RDWR);
+}
+
+std::unique_ptr<transport> connect_to(const sockaddr_storage& where, socklen_t length) {
+    const base::standard_descriptors_taken out_of_the_way;
+    const int descriptor = ::socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "no socket to be had");
+    auto made = std::make_unique<plain>(descriptor);
+    const int on = 1;
+    ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&where), length) != 0 && errno != EINPROGRESS)
+        throw std::system_error(errno, std::generic_category(), "cannot connect");
+    return made;
+}
+
+std::unique_ptr<transport> with_tls(std::unique_ptr<transport>, const settings&, const std::string&) {
+    throw error(errc::unsupported, "this build has no TLS");
+}
+
+}  // namespace mortise::inline v0::stores::redis
