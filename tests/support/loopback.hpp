@@ -1,0 +1,74 @@
+// Loopback sockets of tests.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace mortise::testing {
+
+// A descriptor, closed with its owner.
+class socket_handle {
+public:
+    socket_handle() = default;
+    explicit socket_handle(int fd) : fd_(fd) {}
+    socket_handle(socket_handle&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    socket_handle& operator=(socket_handle&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    ~socket_handle() { close(); }
+
+    int fd() const { return fd_; }
+    explicit operator bool() const { return fd_ >= 0; }
+    void close() {
+        if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+    }
+
+private:
+    int fd_ = -1;
+};
+
+inline sockaddr_in loopback(std::uint16_t port) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return at;
+}
+
+inline socket_handle tcp_socket(int flags = 0) {
+    socket_handle made{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0)};
+    if (!made) throw std::system_error(errno, std::generic_category(), "no socket");
+    return made;
+}
+
+// Listens on this port of 127.0.0.1; an empty handle if somebody else does.
+inline socket_handle listener_at(std::uint16_t port, int flags = 0) {
+    socket_handle made = tcp_socket(flags);
+    const int on = 1;
+    ::setsockopt(made.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const sockaddr_in at = loopback(port);
+    const bool ours = ::bind(made.fd(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 &&
+                      ::listen(made.fd(), SOMAXCONN) == 0;
+    return ours ? std::move(made) : socket_handle{};
+}
+
+// A port that nobody listens on at the moment. Not one of those that the system gives to outgoing connections: there a client
+// that tries again and again while its server is down can reach itself, and the port may be taken when the server returns.
+inline std::uint16_t free_port() {
+    thread_local std::random_device dice;
+    for (int tries = 0; tries < 1000; ++tries)
+        if (const auto port = static_cast<std::uint16_t>(12'000 + dice() % 20'000); listener_at(port)) return port;
+    throw std::runtime_error("no free port");
+}
+
+}  // namespace mortise::testing
