@@ -62,11 +62,21 @@ void connection::move_to(const endpoint& where) {
     if (where == plan_.where || is_ == state::closed) return;
     plan_.where = where;
     failures_ = 0;
-    if (is_ == state::up) {
-        doom({errc::unreachable, "the master is at " + where.shown() + " now"});
-    } else if (is_ == state::down) {
+    if (line_) {
+        doom({errc::unreachable, "is no longer asked; " + where.shown() + " is"});
+    } else if (is_ != state::idle) {
         begin();
     }
+}
+
+void connection::fail(const trouble& why) {
+    lock held{mutex_};
+    if (is_ == state::resolving) broke(held, why);
+}
+
+void connection::start() {
+    lock held{mutex_};
+    if (is_ == state::idle) begin();
 }
 
 bool connection::up() const {
@@ -104,7 +114,8 @@ void connection::send(std::string_view bytes, std::vector<handler> done) {
         why = is_ == state::down ? last_
                                  : trouble{errc::exhausted, plan_.where.shown() + " takes no more: 64 MiB are unsent"};
     }
-    for (handler& one : done) one({.is = reply::kind::failed, .number = why.hopeless ? 1 : 0, .text = why.what});
+    for (handler& one : done)
+        one({.is = reply::kind::failed, .number = why.hopeless ? static_cast<int>(why.code) : 0, .text = why.what});
 }
 
 // Sends for all until nothing is left. Never blocks: what the socket does not take is left to the io thread.
@@ -337,6 +348,7 @@ void connection::begin() {
     addresses_.clear();
     next_address_ = 0;
     if (!ticking_) tick_later();
+    if (plan_.where.port == 0) return;  // until move_to() says where
     // Not here: a reply may come at once, and the mutex is held.
     clock_.at(begun_, [weak = weak_from_this()] {
         const auto self = weak.lock();
@@ -484,7 +496,7 @@ void connection::start_over(const trouble& why) {
 void connection::broke(lock& held, trouble why) {
     if (is_ == state::closed) return;
     if (doom_) why = *std::exchange(doom_, std::nullopt);
-    why.what = plan_.where.shown() + ": " + why.what;
+    if (plan_.where.port != 0) why.what = plan_.where.shown() + ": " + why.what;
     if (polled_ != 0) sockets_.remove(std::exchange(polled_, 0));
     const bool was_up = is_ == state::up;
     const std::shared_ptr<transport> dropped = std::exchange(line_, nullptr);
@@ -509,7 +521,8 @@ void connection::broke(lock& held, trouble why) {
     quiet_.notify_all();
     ++inside_;
     held.unlock();
-    const reply failed{.is = reply::kind::failed, .number = why.hopeless ? 1 : 0, .text = why.what};
+    const reply failed{
+        .is = reply::kind::failed, .number = why.hopeless ? static_cast<int>(why.code) : 0, .text = why.what};
     for (pending& one : lost) one.done(failed);
     if (tell_.down && (was_up || why.hopeless)) tell_.down(why);
     held.lock();
@@ -530,7 +543,8 @@ void connection::tick() {
     ticking_ = false;
     if (is_ == state::closed) return;
     const spi::time_point now = clock_.now();
-    const std::string silent = "has not answered for " + base::readable(how_.timeout);
+    const std::string silent =
+        plan_.where.port == 0 ? plan_.unknown : "has not answered for " + base::readable(how_.timeout);
     if (is_ == state::up && !pending_.empty() && now - std::max(pending_.front().sent, heard_) >= how_.timeout) {
         doom({errc::unreachable, silent});
     } else if ((is_ == state::resolving || is_ == state::establishing || is_ == state::greeting) &&

@@ -50,7 +50,8 @@ struct trouble {
 class connection : public std::enable_shared_from_this<connection> {
 public:
     struct plan {
-        endpoint where;
+        endpoint where;         // port 0: not known yet
+        std::string unknown{};  // what to say then
         std::string user{};
         std::string password{};
         int database = 0;
@@ -71,6 +72,8 @@ public:
     endpoint where() const;
     // From now on it leads elsewhere. What is on its way there fails.
     void move_to(const endpoint& where);
+    // It is not known where it leads, and will not be soon.
+    void fail(const trouble& why);
 
     void send(std::string_view bytes, handler done);
     // Several commands in a row, with a handler each.
@@ -87,6 +90,9 @@ public:
 
     // Breaks the connection and makes it anew: the other side is not what it should be.
     void start_over(const trouble& why);
+
+    // Connects, if it never has: for pushes, before anything was sent.
+    void start();
 
     bool up() const;
     // Why it is not up; nothing while it is, or has not been tried.

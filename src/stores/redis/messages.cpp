@@ -157,8 +157,7 @@ call renew_call(std::span<const renewal_item> items) {
 complaint read_error(const reply& said) {
     const std::string text{said.text};
     if (said.failure())
-        return {said.number != 0 ? make_error_code(errc::denied) : make_error_code(errc::unreachable), text,
-                said.number == 0};
+        return {said.number != 0 ? static_cast<errc>(said.number) : errc::unreachable, text, said.number == 0};
     const auto begins = [&](std::string_view with) { return text.starts_with(with); };
     if (begins("FOREIGN") || begins("WRONGTYPE"))
         return {errc::kind_mismatch,

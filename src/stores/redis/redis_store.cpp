@@ -1,6 +1,7 @@
 #include "stores/redis/redis_store.hpp"
 
 #include "base/limits.hpp"
+#include "base/text.hpp"
 #include "stores/redis/messages.hpp"
 #include "stores/redis/names.hpp"
 #include "stores/redis/raw.hpp"
@@ -84,6 +85,7 @@ private:
     // A claim of ours in a line, and what we last heard of the server's clock.
     struct waiting {
         std::string name;
+        unsigned replicas = 0;
         spi::time_point sent{};
         server_time told{};
         bool told_at_all = false;
@@ -91,8 +93,11 @@ private:
 
     void pushed(std::string_view message);
     void doubtful();
-    void confirm(const push& told, const std::string& name);
-    void forget(const claim_id& id);
+    spi::claim_answer not_durable(unsigned have, unsigned wanted) const;
+    void note(const claim_id& id, const claim_reply& said, spi::time_point sent, unsigned replicas);
+    void confirm(const push& told, const std::string& name, unsigned replicas);
+    void forget(const claim_id& id, bool altogether);
+    unsigned replicas_of(const claim_id& id);
     void refresh_later();
     void refresh();
 
@@ -100,48 +105,68 @@ private:
     const spi::context around_;
     poller sockets_;
     const asking_party me_;
-    const std::unique_ptr<router> servers_;
+    const std::shared_ptr<router> servers_;
     std::atomic<bool> closed_{false};
 
     std::mutex mutex_;
     std::unordered_map<claim_id, waiting> waiting_;
+    std::unordered_map<claim_id, unsigned> durable_;  // held, and on how many replicas
     bool refreshing_ = false;
 };
 
 void redis_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) {
     const std::string key = key_of(how_.prefix, wanted.name);
     const spi::time_point sent = around_.clock.now();
+    const unsigned replicas = std::max(how_.replicas, wanted.replicas);
     if (wanted.queue) {  // before anybody can grant it
         std::scoped_lock guard{mutex_};
         const auto [it, fresh] = waiting_.try_emplace(wanted.id);
+        it->second.replicas = replicas;
         if (fresh) it->second.name = wanted.name;
         if (fresh && waiting_.size() == 1) servers_->expect_pushes(true);
     }
-    servers_->ask(key, claim_call(me_, key, wanted, false),
-                  [this, id = wanted.id, sent, queue = wanted.queue, done = std::move(done)](const reply& raw) mutable {
-                      claim_reply said = read_claim(raw, sent);
-                      using enum spi::claim_answer::verdict;
-                      bool queued_now = false;
-                      {
-                          std::scoped_lock guard{mutex_};
-                          const auto it = waiting_.find(id);
-                          if (it != waiting_.end() && said.answer.is == queued) {
-                              queued_now = true;
-                              it->second.sent = sent;
-                              it->second.told = *said.now;
-                              it->second.told_at_all = true;
-                          } else if (it != waiting_.end() && said.answer.is != unknown) {
-                              waiting_.erase(it);
-                              if (waiting_.empty()) servers_->expect_pushes(false);
-                          }
-                      }
-                      if (queued_now) refresh_later();
-                      done(std::move(said.answer));
-                  });
+    call what = claim_call(me_, key, wanted, replicas > 0);
+    auto answered = [this, id = wanted.id, sent, replicas, done = std::move(done)](const reply& raw,
+                                                                                   unsigned have) mutable {
+        using enum spi::claim_answer::verdict;
+        claim_reply said = read_claim(raw, sent);
+        if (said.answer.is == granted && have < replicas) said.answer = not_durable(have, replicas);
+        note(id, said, sent, replicas);
+        if (said.answer.is == queued) refresh_later();
+        done(std::move(said.answer));
+    };
+    if (replicas > 0) return servers_->ask_durably(key, std::move(what), replicas, std::move(answered));
+    servers_->ask(key, std::move(what),
+                  [answered = std::move(answered)](const reply& raw) mutable { answered(raw, 0); });
+}
+
+// Asked again, it may be: the grant stands on the master, and the replicas may catch up.
+spi::claim_answer redis_store::not_durable(unsigned have, unsigned wanted) const {
+    return {.is = spi::claim_answer::verdict::unknown,
+            .reason = errc::unreachable,
+            .detail = "granted by the master, but only " + std::to_string(have) + " of " + std::to_string(wanted) +
+                      " replicas acknowledged it within " + base::readable(how_.replica_timeout)};
+}
+
+// What an answer tells of a claim that waits, or is kept on replicas.
+void redis_store::note(const claim_id& id, const claim_reply& said, spi::time_point sent, unsigned replicas) {
+    using enum spi::claim_answer::verdict;
+    std::scoped_lock guard{mutex_};
+    if (said.answer.is == granted && replicas > 0) durable_[id] = replicas;
+    const auto it = waiting_.find(id);
+    if (it == waiting_.end() || said.answer.is == unknown) return;
+    if (said.answer.is == queued) {
+        it->second.sent = sent;
+        it->second.told = *said.now;
+        it->second.told_at_all = true;
+    } else {
+        waiting_.erase(it);
+        if (waiting_.empty()) servers_->expect_pushes(false);
+    }
 }
 
 void redis_store::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
-    forget(id);
+    forget(id, true);
     const std::string key = key_of(how_.prefix, name);
     servers_->ask(key, release_call(me_, key, id), [done = std::move(done)](const reply& said) mutable {
         using enum spi::release_answer;
@@ -176,31 +201,36 @@ void redis_store::renew(std::span<const spi::renewal> due, spi::reply<std::vecto
         std::vector<renewal_item> items;
         std::vector<std::size_t> places;
     };
-    std::map<std::uint32_t, batch> batches;
+    std::map<std::pair<std::uint32_t, unsigned>, batch> batches;
     spi::duration shortest = seconds{10};
-    const auto send = [&](batch& full) {
+    const auto send = [&](batch& full, unsigned replicas) {
         const std::string key = full.items.front().key;
-        servers_->ask(key, renew_call(full.items), [all, places = std::move(full.places)](const reply& said) {
+        auto answered = [all, places = std::move(full.places), replicas](const reply& said, unsigned have) {
             std::unique_lock held{all->mutex};
             if (all->missing == 0) return;
-            for (std::size_t i = 0; i < places.size(); ++i)
-                if (said.is == reply::kind::text && said.text.size() == places.size())
-                    all->answers[places[i]] = said.text[i] == '1' ? renewed : lost;
+            if (said.is == reply::kind::text && said.text.size() == places.size())
+                for (std::size_t i = 0; i < places.size(); ++i)
+                    all->answers[places[i]] = said.text[i] != '1' ? lost : have < replicas ? unknown : renewed;
             all->missing -= places.size();
             if (all->missing == 0) all->finish(held);
-        });
+        };
+        call what = renew_call(full.items);
         full = {};
+        if (replicas > 0) return servers_->ask_durably(key, std::move(what), replicas, std::move(answered));
+        servers_->ask(key, std::move(what), [answered = std::move(answered)](const reply& said) { answered(said, 0); });
     };
     for (std::size_t i = 0; i < due.size(); ++i) {
         std::string key = key_of(how_.prefix, due[i].name);
         if (due[i].lease > spi::duration::zero()) shortest = std::min(shortest, due[i].lease / 10);
-        batch& one = batches[servers_->group_of(key)];
+        const unsigned replicas = replicas_of(due[i].id);
+        if (replicas > 0) shortest = std::max<spi::duration>(shortest, how_.replica_timeout + milliseconds{100});
+        batch& one = batches[{servers_->group_of(key), replicas}];
         one.items.push_back({std::move(key), due[i].id, due[i].lease});
         one.places.push_back(i);
-        if (one.items.size() == renewed_together) send(one);
+        if (one.items.size() == renewed_together) send(one, replicas);
     }
     for (auto& [group, one] : batches)
-        if (!one.items.empty()) send(one);
+        if (!one.items.empty()) send(one, group.second);
     std::unique_lock held{all->mutex};
     if (all->missing == 0) return;
     held.unlock();
@@ -210,25 +240,33 @@ void redis_store::renew(std::span<const spi::renewal> due, spi::reply<std::vecto
     });
 }
 
+unsigned redis_store::replicas_of(const claim_id& id) {
+    std::scoped_lock guard{mutex_};
+    const auto it = durable_.find(id);
+    return it != durable_.end() ? it->second : 0;
+}
+
 // A message to our inbox: a claim of ours was granted, or taken away.
 void redis_store::pushed(std::string_view message) {
     const auto told = read_push(message);
     const auto name = told ? name_of(how_.prefix, told->key) : std::nullopt;
     if (!name || closed_) return;
     if (!told->granted) {
-        forget(told->id);
+        forget(told->id, true);
         return around_.events.lost(*name, told->id);
     }
     const spi::time_point now = around_.clock.now();
     spi::grant given{.counter = told->counter, .lease = told->lease, .counted_from = now};
     if (told->left < told->lease) given.grace = told->left;
     bool known = false;
+    unsigned replicas = 0;
     {
         std::scoped_lock guard{mutex_};
         const auto it = waiting_.find(told->id);
         if (it != waiting_.end()) {
             const waiting& w = it->second;
-            known = w.told_at_all && now - w.sent <= time_known_for && told->at >= w.told;
+            replicas = w.replicas;
+            known = replicas == 0 && w.told_at_all && now - w.sent <= time_known_for && told->at >= w.told;
             // Not counted from its arrival: it may have been on its way for long.
             const auto since = std::chrono::duration_cast<spi::duration>((told->at - w.told) * (1.0 - drift));
             given.counted_from = std::min(now, w.sent + since);
@@ -241,23 +279,31 @@ void redis_store::pushed(std::string_view message) {
         }
     }
     if (known) return around_.events.granted(*name, told->id, given);
-    confirm(*told, *name);
+    confirm(*told, *name, replicas);
 }
 
-// Our idea of the server's clock is too old to count from. A renewal says whether it is ours, from when on.
-void redis_store::confirm(const push& told, const std::string& name) {
+// Our idea of the server's clock is too old to count from, or replicas have to know. A renewal says whether it is ours, from
+// when on.
+void redis_store::confirm(const push& told, const std::string& name, unsigned replicas) {
     const renewal_item mine{key_of(how_.prefix, name), told.id, told.lease};
     const spi::grant given{.counter = told.counter, .lease = told.lease, .counted_from = around_.clock.now()};
-    servers_->ask(mine.key, renew_call({&mine, 1}), [this, id = told.id, name, given](const reply& said) {
-        if (said.text != "1") return;  // the core asks again
-        forget(id);
+    auto answered = [this, id = told.id, name, given, replicas](const reply& said, unsigned have) {
+        if (said.text != "1" || have < replicas) return;  // the core asks again
+        forget(id, false);
+        if (replicas > 0) {
+            std::scoped_lock guard{mutex_};
+            durable_[id] = replicas;
+        }
         around_.events.granted(name, id, given);
-    });
+    };
+    if (replicas > 0) return servers_->ask_durably(mine.key, renew_call({&mine, 1}), replicas, std::move(answered));
+    servers_->ask(mine.key, renew_call({&mine, 1}), [answered](const reply& said) { answered(said, 0); });
 }
 
-// It does not wait any more.
-void redis_store::forget(const claim_id& id) {
+// It does not wait any more; or it does not hold either.
+void redis_store::forget(const claim_id& id, bool altogether) {
     std::scoped_lock guard{mutex_};
+    if (altogether && !durable_.empty()) durable_.erase(id);
     if (waiting_.erase(id) != 0 && waiting_.empty()) servers_->expect_pushes(false);
 }
 

@@ -22,7 +22,7 @@ struct reply {
         null,
         list,    // also sets and maps, the latter as key, value, key, value
         push,    // not an answer to anything
-        failed,  // no answer came; the text says why
+        failed,  // no answer came; the text says why, the number is an errc if asking again is hopeless
     };
     kind is = kind::null;
     std::int64_t number = 0;

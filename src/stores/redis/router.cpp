@@ -1,6 +1,6 @@
 #include "stores/redis/router.hpp"
 
-#include <mortise/error.hpp>
+#include <utility>
 
 namespace mortise::inline v0::stores::redis {
 namespace {
@@ -9,49 +9,52 @@ namespace {
 class lone final : public router {
 public:
     lone(const settings& how, const std::string& inbox, hooks tell, spi::clock& clock, poller& sockets)
-        : server_(std::make_shared<connection>(
-              how,
-              connection::plan{.where = how.endpoints.front(),
-                               .user = how.user,
-                               .password = how.password,
-                               .database = how.database,
-                               .inbox = inbox},
-              connection::hooks{
-                  .pushed = [told = tell.pushed](std::string_view, std::string_view message) { told(message); },
-                  .up =
-                      [told = tell.doubtful, first = true]() mutable {
-                          if (!std::exchange(first, false)) told();
-                      }},
-              clock, sockets)) {}
+        : server_(how,
+                  connection::plan{.where = how.endpoints.front(),
+                                   .user = how.user,
+                                   .password = how.password,
+                                   .database = how.database,
+                                   .inbox = inbox},
+                  connection::hooks{
+                      .pushed = [told = tell.pushed](std::string_view, std::string_view message) { told(message); },
+                      .up =
+                          [told = tell.doubtful, first = true]() mutable {
+                              if (!std::exchange(first, false)) told();
+                          }},
+                  clock, sockets) {}
 
-    void ask(std::string_view, call what, handler done) override { run(server_, std::move(what), std::move(done)); }
+    void ask(std::string_view, call what, handler done) override {
+        run(server_.shared(), std::move(what), std::move(done));
+    }
+    void ask_durably(std::string_view, call what, unsigned replicas, durable_handler done) override {
+        server_.run_durably(std::move(what), replicas, std::move(done));
+    }
     std::uint32_t group_of(std::string_view) const override { return 0; }
-    std::vector<std::shared_ptr<connection>> everywhere() override { return {server_}; }
-    void wait(spi::sleeper& who) override { server_->wait(who); }
-    void nudge(const spi::sleeper& who) noexcept override { server_->nudge(who); }
-    void expect_pushes(bool whether) override { server_->expect_pushes(whether); }
-    void close() noexcept override { server_->close(); }
+    std::vector<std::shared_ptr<connection>> everywhere() override { return {server_.shared()}; }
+    void wait(spi::sleeper& who) override { server_.shared()->wait(who); }
+    void nudge(const spi::sleeper& who) noexcept override { server_.shared()->nudge(who); }
+    void expect_pushes(bool whether) override { server_.shared()->expect_pushes(whether); }
+    void close() noexcept override { server_.close(); }
 
 private:
-    const std::shared_ptr<connection> server_;
+    server server_;
 };
 
 }  // namespace
 
 router::~router() = default;
 
-void run(const std::shared_ptr<connection>& on, call what, handler done) {
-    const std::string bytes = what.by_digest();
-    on->send(bytes, [on, what = std::move(what), done = std::move(done)](const reply& said) mutable {
-        if (!said.error() || !said.text.starts_with("NOSCRIPT")) return done(said);
-        on->send(what.by_source(), std::move(done));
-    });
-}
-
-std::unique_ptr<router> router::make(const settings& how, const std::string& inbox, hooks tell, spi::clock& clock,
+std::shared_ptr<router> router::make(const settings& how, const std::string& inbox, hooks tell, spi::clock& clock,
                                      poller& sockets) {
-    if (how.shape != settings::topology::single) throw error(errc::unsupported, "not yet");
-    return std::make_unique<lone>(how, inbox, std::move(tell), clock, sockets);
+    switch (how.shape) {
+        case settings::topology::sentinel:
+            return watched_by_sentinels(how, inbox, std::move(tell), clock, sockets);
+        case settings::topology::cluster:
+            return in_a_cluster(how, inbox, std::move(tell), clock, sockets);
+        case settings::topology::single:
+            break;
+    }
+    return std::make_shared<lone>(how, inbox, std::move(tell), clock, sockets);
 }
 
 }  // namespace mortise::inline v0::stores::redis

@@ -1,8 +1,8 @@
 // Which server keeps a name, and how to ask it.
 #pragma once
 
-#include "stores/redis/connection.hpp"
 #include "stores/redis/messages.hpp"
+#include "stores/redis/server.hpp"
 
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
@@ -27,6 +27,8 @@ public:
 
     // Asks the server that keeps `key`; follows where it leads. `done` is called once, unless the router is closed before.
     virtual void ask(std::string_view key, call what, handler done) = 0;
+    // The same, and says how many replicas have what was written. A server that keeps the key no longer is an error.
+    virtual void ask_durably(std::string_view key, call what, unsigned replicas, durable_handler done) = 0;
 
     // Keys with the same number can be asked for in one call.
     virtual std::uint32_t group_of(std::string_view key) const = 0;
@@ -43,11 +45,14 @@ public:
 
     virtual void close() noexcept = 0;
 
-    static std::unique_ptr<router> make(const settings& how, const std::string& inbox, hooks tell, spi::clock& clock,
+    static std::shared_ptr<router> make(const settings& how, const std::string& inbox, hooks tell, spi::clock& clock,
                                         poller& sockets);
 };
 
-// By digest, and with the source if the server does not know it yet.
-void run(const std::shared_ptr<connection>& on, call what, handler done);
+// The other shapes; router::make chooses.
+std::shared_ptr<router> watched_by_sentinels(const settings& how, const std::string& inbox, router::hooks tell,
+                                             spi::clock& clock, poller& sockets);
+std::shared_ptr<router> in_a_cluster(const settings& how, const std::string& inbox, router::hooks tell,
+                                     spi::clock& clock, poller& sockets);
 
 }  // namespace mortise::inline v0::stores::redis

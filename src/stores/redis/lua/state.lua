@@ -239,10 +239,10 @@ local function grant_next(told)
       leave(number, w)
       remember(w.id, '-')
       redis.call('PUBLISH', channel, 'L ' .. w.id .. ' ' .. key)
-    elseif not fits(w.weight, w.instead) then
-      return
     elseif not alive(w, told.life) then
       leave(number, w)
+    elseif not fits(w.weight, w.instead) then
+      return
     else
       local left = renewed(w.rest) and math.min(w.lease, told.grace) or w.lease
       local counter = math.max(s.last + 1, now)

@@ -1,0 +1,334 @@
+// The nodes of a cluster. Each keeps some of the slots; which ones is asked of any of them, and corrected by their redirections.
+// Pushes come over a connection of its own, to whichever node is there: a cluster passes messages on to all nodes.
+#include "stores/redis/names.hpp"
+#include "stores/redis/router.hpp"
+
+#include <mortise/error.hpp>
+
+#include <atomic>
+#include <charconv>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace mortise::inline v0::stores::redis {
+namespace {
+
+constexpr std::size_t slots = 16384;
+constexpr unsigned most_redirections = 8;
+constexpr std::chrono::milliseconds ask_every{300};
+constexpr std::chrono::milliseconds pause_of_a_moving_key{30};
+
+// "MOVED 1234 host:port" or "ASK ...". A host that is left out is the one that said so.
+struct redirection {
+    bool for_good = false;
+    std::size_t slot = 0;
+    endpoint where;
+};
+std::optional<redirection> read_redirection(std::string_view text, const endpoint& from) {
+    redirection to;
+    if (text.starts_with("MOVED ")) {
+        to.for_good = true;
+        text.remove_prefix(6);
+    } else if (text.starts_with("ASK ")) {
+        text.remove_prefix(4);
+    } else {
+        return std::nullopt;
+    }
+    const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), to.slot);
+    const std::size_t colon = text.rfind(':');
+    if (failed != std::errc{} || to.slot >= slots || colon == std::string_view::npos) return std::nullopt;
+    const std::string_view port = text.substr(colon + 1);
+    const char* const host = stop + 1;
+    to.where.host = host < text.data() + colon ? std::string(host, static_cast<std::size_t>(text.data() + colon - host))
+                                               : from.host;
+    std::from_chars(port.data(), port.data() + port.size(), to.where.port);
+    return to.where.port != 0 ? std::optional{to} : std::nullopt;
+}
+
+// The connection on which this thread asked last: its answer comes from there.
+thread_local connection* asked_on = nullptr;
+
+class cluster final : public router, public std::enable_shared_from_this<cluster> {
+public:
+    cluster(const settings& how, const std::string& inbox, hooks tell, spi::clock& clock, poller& sockets)
+        : how_(how), clock_(clock), sockets_(sockets), tell_(std::move(tell)) {
+        connection::plan push = plan_for(how.endpoints.front());
+        push.inbox = inbox;
+        inbox_ = std::make_shared<connection>(
+            how, std::move(push),
+            connection::hooks{.pushed = [this](std::string_view, std::string_view message) { tell_.pushed(message); },
+                              .up =
+                                  [this, first = true]() mutable {
+                                      if (!std::exchange(first, false)) tell_.doubtful();
+                                  },
+                              .down = [this](const trouble&) { move_inbox(); }},
+            clock, sockets);
+        for (const endpoint& one : how.endpoints) node_at(one);
+    }
+
+    void ask(std::string_view key, call what, handler done) override {
+        const std::uint16_t slot = slot_of(key);
+        const auto now = [this, slot](call&& which, handler&& then) {
+            const auto to = keeper_of(slot);
+            asked_on = to->shared().get();
+            send(to, std::move(which), std::move(then), false, 0);
+        };
+        if (listening_.load(std::memory_order_relaxed)) return now(std::move(what), std::move(done));
+        once_listening([now, what = std::move(what), done = std::move(done)](const reply&) mutable {
+            now(std::move(what), std::move(done));
+        });
+    }
+
+    void ask_durably(std::string_view key, call what, unsigned replicas, durable_handler done) override {
+        once_listening([this, slot = slot_of(key), what = std::move(what), replicas,
+                        done = std::move(done)](const reply&) mutable {
+            durably(keeper_of(slot), std::move(what), replicas, std::move(done), 0);
+        });
+    }
+
+    std::uint32_t group_of(std::string_view key) const override { return slot_of(key); }
+
+    std::vector<std::shared_ptr<connection>> everywhere() override {
+        begin();
+        std::scoped_lock guard{mutex_};
+        std::vector<std::shared_ptr<connection>> all;
+        for (const auto& [where, node] : nodes_)
+            if (keeps_.empty() || keeps_.contains(where)) all.push_back(node->shared());
+        return all;
+    }
+
+    void wait(spi::sleeper& who) override {
+        if (asked_on != nullptr && std::exchange(asked_on, nullptr)->wait(who, true)) return;
+        inbox_->wait(who);
+    }
+    void nudge(const spi::sleeper& who) noexcept override {
+        inbox_->nudge(who);
+        std::scoped_lock guard{mutex_};
+        for (const auto& [where, node] : nodes_) node->shared()->nudge(who);
+    }
+    void expect_pushes(bool whether) override { inbox_->expect_pushes(whether); }
+
+    void close() noexcept override {
+        closed_ = true;
+        inbox_->close();
+        std::map<endpoint, std::shared_ptr<server>> nodes;
+        {
+            std::scoped_lock guard{mutex_};
+            nodes = nodes_;
+        }
+        for (const auto& [where, node] : nodes) node->close();
+    }
+
+private:
+    connection::plan plan_for(const endpoint& where) const {
+        return {.where = where, .user = how_.user, .password = how_.password, .masters_only = false};
+    }
+
+    // With the mutex held, or before anybody else can.
+    std::shared_ptr<server> node_at(const endpoint& where) {
+        auto& node = nodes_[where];
+        if (!node)
+            node = std::make_shared<server>(how_, plan_for(where),
+                                            connection::hooks{.up =
+                                                                  [this, where, first = true]() mutable {
+                                                                      if (!std::exchange(first, false))
+                                                                          tell_.doubtful();
+                                                                      look(where);
+                                                                  },
+                                                              .down = [this](const trouble&) { look_soon(); }},
+                                            clock_, sockets_);
+        return node;
+    }
+    std::shared_ptr<server> locked_node_at(const endpoint& where) {
+        std::scoped_lock guard{mutex_};
+        return node_at(where);
+    }
+
+    std::shared_ptr<server> keeper_of(std::size_t slot) {
+        begin();
+        std::scoped_lock guard{mutex_};
+        if (map_[slot]) return map_[slot];
+        for (const auto& [where, node] : nodes_)  // whoever it is, it knows better
+            if (node->shared()->up()) return node;
+        return nodes_.begin()->second;
+    }
+
+    void send(const std::shared_ptr<server>& to, call what, handler done, bool asking, unsigned redirections) {
+        call copy = what;
+        run(
+            to->shared(), std::move(copy),
+            [this, to, what = std::move(what), done = std::move(done), redirections](const reply& said) mutable {
+                if (said.failure()) look_soon();
+                if (!said.error() || redirections >= most_redirections) return done(said);
+                if (said.text.starts_with("TRYAGAIN")) {  // its keys are on their way
+                    const auto again = std::make_shared<handler>(std::move(done));
+                    clock_.at(clock_.now() + pause_of_a_moving_key,
+                              [weak = weak_from_this(), to, again, what = std::move(what), redirections]() mutable {
+                                  const auto self = weak.lock();
+                                  if (self && !self->closed_)
+                                      self->send(to, std::move(what), std::move(*again), false, redirections + 1);
+                              });
+                    return;
+                }
+                const auto where = follow(said.text, to);
+                if (!where) return done(said);
+                asked_on = where->first->shared().get();
+                send(where->first, std::move(what), std::move(done), where->second, redirections + 1);
+            },
+            asking);
+    }
+
+    void durably(const std::shared_ptr<server>& to, call what, unsigned replicas, durable_handler done,
+                 unsigned redirections) {
+        call copy = what;
+        to->run_durably(std::move(copy), replicas,
+                        [this, to, what = std::move(what), replicas, done = std::move(done), redirections](
+                            const reply& said, unsigned have) mutable {
+                            if (said.failure()) look_soon();
+                            const auto where =
+                                said.error() && redirections < most_redirections ? follow(said.text, to) : std::nullopt;
+                            // A slot on its way has no replicas to speak of yet: that is for the next try.
+                            if (!where || where->second) return done(said, have);
+                            durably(where->first, std::move(what), replicas, std::move(done), redirections + 1);
+                        });
+    }
+
+    // Where a redirection leads, and whether only for once.
+    std::optional<std::pair<std::shared_ptr<server>, bool>> follow(std::string_view text,
+                                                                   const std::shared_ptr<server>& from) {
+        const auto to = read_redirection(text, from->shared()->where());
+        if (!to) return std::nullopt;
+        std::shared_ptr<server> node;
+        {
+            std::scoped_lock guard{mutex_};
+            node = node_at(to->where);
+            if (to->for_good) {
+                map_[to->slot] = node;
+                keeps_.insert(to->where);
+            }
+        }
+        if (to->for_good) look_soon();
+        return std::pair{node, !to->for_good};
+    }
+
+    // A claim may be granted by a push as soon as it was sent.
+    void once_listening(handler then) {
+        begin();
+        once_up(inbox_, [this, then = std::move(then)](const reply& said) mutable {
+            if (!said.failure()) listening_ = true;
+            then(said);
+        });
+    }
+
+    void begin() {
+        if (begun_.load(std::memory_order_relaxed) || begun_.exchange(true)) return;
+        inbox_->start();
+        look_soon();
+        for (const endpoint& one : how_.endpoints) look(one);
+    }
+
+    // Asks a node for the map. The first to answer is believed; what is wrong is corrected by redirections.
+    void look(const endpoint& where) {
+        static const std::string bytes = [] {
+            std::string made;
+            append(made, {"CLUSTER", "SLOTS"});
+            return made;
+        }();
+        locked_node_at(where)->shared()->send(bytes, [this, where](const reply& said) {
+            if (said.is == reply::kind::list) draw(said, where);
+        });
+    }
+
+    // Soon, and again while a node that keeps slots is out of reach.
+    void look_soon() {
+        if (closed_ || looking_.exchange(true)) return;
+        clock_.at(clock_.now() + ask_every, [weak = weak_from_this()] {
+            const auto self = weak.lock();
+            if (!self || self->closed_) return;
+            self->looking_ = false;
+            std::vector<endpoint> up;
+            bool all = true;
+            {
+                std::scoped_lock guard{self->mutex_};
+                for (const auto& [where, node] : self->nodes_) {
+                    const bool there = node->shared()->up();
+                    if (there) up.push_back(where);
+                    if (self->keeps_.contains(where) && !there) all = false;
+                }
+                if (up.empty()) {
+                    for (const auto& [where, node] : self->nodes_) up.push_back(where);
+                    all = false;
+                }
+            }
+            for (const endpoint& one : up) self->look(one);
+            if (!all) self->look_soon();
+        });
+    }
+
+    // The answer to CLUSTER SLOTS: from, to, [host, port, ...] of the master, those of the replicas.
+    void draw(const reply& said, const endpoint& asked) {
+        std::set<endpoint> keeps;
+        bool changed = false;
+        {
+            std::scoped_lock guard{mutex_};
+            std::vector<std::shared_ptr<server>> map(slots);
+            for (const reply& range : said.items) {
+                if (range.items.size() < 3 || range.items[2].items.size() < 2) continue;
+                const reply& master = range.items[2];
+                const std::string_view host = master.items[0].text;
+                const endpoint where{host.empty() ? asked.host : std::string(host),
+                                     static_cast<std::uint16_t>(master.items[1].number)};
+                if (where.port == 0 || range.items[0].number < 0 || range.items[1].number >= std::int64_t{slots})
+                    continue;
+                keeps.insert(where);
+                const auto node = node_at(where);
+                for (std::int64_t slot = range.items[0].number; slot <= range.items[1].number; ++slot)
+                    map[static_cast<std::size_t>(slot)] = node;
+            }
+            if (keeps.empty()) return;
+            for (std::size_t i = 0; i < slots && !changed; ++i) changed = map_[i] && map[i] && map_[i] != map[i];
+            map_ = std::move(map);
+            keeps_ = std::move(keeps);
+        }
+        if (changed) tell_.doubtful();
+        if (!inbox_->up()) move_inbox();
+    }
+
+    // To a node that is there.
+    void move_inbox() {
+        std::optional<endpoint> next;
+        {
+            std::scoped_lock guard{mutex_};
+            for (const auto& [where, node] : nodes_)
+                if (node->shared()->up() && where != inbox_->where()) next = where;
+        }
+        if (next) inbox_->move_to(*next);
+    }
+
+    const settings how_;
+    spi::clock& clock_;
+    poller& sockets_;
+    const hooks tell_;
+    std::atomic<bool> begun_{false};
+    std::atomic<bool> looking_{false};
+    std::atomic<bool> listening_{false};
+    std::atomic<bool> closed_{false};
+    std::shared_ptr<connection> inbox_;
+
+    std::mutex mutex_;
+    std::map<endpoint, std::shared_ptr<server>> nodes_;  // all that were ever heard of
+    std::vector<std::shared_ptr<server>> map_ = std::vector<std::shared_ptr<server>>(slots);
+    std::set<endpoint> keeps_;  // those that keep slots
+};
+
+}  // namespace
+
+std::shared_ptr<router> in_a_cluster(const settings& how, const std::string& inbox, router::hooks tell,
+                                     spi::clock& clock, poller& sockets) {
+    return std::make_shared<cluster>(how, inbox, std::move(tell), clock, sockets);
+}
+
+}  // namespace mortise::inline v0::stores::redis

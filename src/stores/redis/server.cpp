@@ -1,0 +1,135 @@
+#include "stores/redis/server.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace mortise::inline v0::stores::redis {
+
+void run(const std::shared_ptr<connection>& on, call what, handler done, bool asking) {
+    static const std::string ask = "*1\r\n$6\r\nASKING\r\n";
+    const std::string bytes = what.by_digest();
+    handler answered = [on, what = std::move(what), done = std::move(done), asking](const reply& said) mutable {
+        if (!said.error() || !said.text.starts_with("NOSCRIPT")) return done(said);
+        std::vector<handler> both;
+        if (asking) both.emplace_back([](const reply&) {});
+        both.push_back(std::move(done));
+        on->send((asking ? ask : "") + what.by_source(), std::move(both));
+    };
+    if (!asking) return on->send(bytes, std::move(answered));
+    std::vector<handler> both;
+    both.emplace_back([](const reply&) {});
+    both.push_back(std::move(answered));
+    on->send(ask + bytes, std::move(both));
+}
+
+void once_up(const std::shared_ptr<connection>& on, handler then) {
+    if (on->up()) return then({.is = reply::kind::text});
+    on->send("*1\r\n$4\r\nPING\r\n", std::move(then));
+}
+
+void durable_line::run(call what, unsigned replicas, durable_handler done) {
+    {
+        std::scoped_lock guard{mutex_};
+        next_.push_back({.what = std::move(what), .replicas = replicas, .done = std::move(done)});
+        if (std::exchange(under_way_, true)) return;
+    }
+    send_next();
+}
+
+void durable_line::send_next() {
+    auto sent = std::make_shared<batch>();
+    {
+        std::scoped_lock guard{mutex_};
+        if (next_.empty()) {
+            under_way_ = false;
+            return;
+        }
+        sent->swap(next_);
+    }
+    std::string bytes;
+    std::vector<handler> handlers;
+    unsigned most = 0;
+    for (std::size_t i = 0; i < sent->size(); ++i) {
+        const item& one = (*sent)[i];
+        bytes += one.by_source ? one.what.by_source() : one.what.by_digest();
+        most = std::max(most, one.replicas);
+        handlers.emplace_back([sent, i](const reply& said) {  // kept until the replicas have it
+            item& mine = (*sent)[i];
+            mine.is = said.is;
+            mine.number = said.number;
+            mine.text = said.text;
+        });
+    }
+    command{bytes, 3} << "WAIT" << std::int64_t{most}
+                      << std::chrono::duration_cast<std::chrono::milliseconds>(patience_).count();
+    handlers.emplace_back([self = shared_from_this(), sent](const reply& said) { self->answered(sent, said); });
+    on_->send(bytes, std::move(handlers));
+}
+
+void durable_line::answered(const std::shared_ptr<batch>& sent, const reply& waited) {
+    const auto replicas = waited.is == reply::kind::integer ? static_cast<unsigned>(waited.number) : 0u;
+    batch again;
+    for (item& one : *sent) {
+        if (one.is == reply::kind::error && one.text.starts_with("NOSCRIPT") && !one.by_source) {
+            one.by_source = true;
+            again.push_back(std::move(one));
+            continue;
+        }
+        reply said{.is = one.is, .number = one.number, .text = one.text};
+        if (waited.failure() || waited.error()) said = {.is = waited.is, .number = waited.number, .text = waited.text};
+        one.done(said, replicas);
+    }
+    if (!again.empty()) {
+        std::scoped_lock guard{mutex_};
+        std::move(next_.begin(), next_.end(), std::back_inserter(again));
+        next_ = std::move(again);
+    }
+    send_next();
+}
+
+server::server(const settings& how, connection::plan what, connection::hooks tell, spi::clock& clock, poller& sockets)
+    : how_(how),
+      plan_(std::move(what)),
+      clock_(clock),
+      sockets_(sockets),
+      shared_(std::make_shared<connection>(how_, plan_, std::move(tell), clock, sockets)) {}
+
+void server::run_durably(call what, unsigned replicas, durable_handler done) {
+    std::shared_ptr<durable_line> line;
+    {
+        std::scoped_lock guard{mutex_};
+        if (closed_) return;
+        if (!own_) {
+            connection::plan mine = plan_;
+            mine.inbox.clear();
+            own_ = std::make_shared<connection>(how_, std::move(mine), connection::hooks{}, clock_, sockets_);
+            durable_ = std::make_shared<durable_line>(own_, how_.replica_timeout);
+        }
+        line = durable_;
+    }
+    // A claim that is put in line is granted over the other connection.
+    once_up(shared_, [line, what = std::move(what), replicas, done = std::move(done)](const reply& said) mutable {
+        if (said.failure()) return done(said, 0);
+        line->run(std::move(what), replicas, std::move(done));
+    });
+}
+
+void server::move_to(const endpoint& where) {
+    shared_->move_to(where);
+    std::scoped_lock guard{mutex_};
+    plan_.where = where;
+    if (own_) own_->move_to(where);
+}
+
+void server::close() noexcept {
+    shared_->close();
+    std::shared_ptr<connection> own;
+    {
+        std::scoped_lock guard{mutex_};
+        closed_ = true;
+        own = own_;
+    }
+    if (own) own->close();
+}
+
+}  // namespace mortise::inline v0::stores::redis
