@@ -294,10 +294,10 @@ private:
             keeps_ = std::move(keeps);
         }
         if (changed) tell_.doubtful();
-        if (!inbox_->up()) move_inbox();
+        if (inbox_->down()) move_inbox();
     }
 
-    // To a node that is there.
+    // To a node that is there. One that is only slow to come up is left alone.
     void move_inbox() {
         std::optional<endpoint> next;
         {

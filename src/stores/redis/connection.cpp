@@ -84,6 +84,11 @@ bool connection::up() const {
     return is_ == state::up;
 }
 
+bool connection::down() const {
+    lock held{mutex_};
+    return is_ == state::down;
+}
+
 trouble connection::last_trouble() const {
     lock held{mutex_};
     return is_ == state::up ? trouble{} : last_;
@@ -391,6 +396,7 @@ void connection::establish(const std::shared_ptr<transport>& line) {
     const transport::result how = line->establish();
     lock held{mutex_};
     if (line != line_) return;
+    if (doom_) return broke(held, {});
     switch (how.is) {
         case transport::outcome::done:
             is_ = state::greeting;
@@ -548,7 +554,7 @@ void connection::tick() {
     if (is_ == state::up && !pending_.empty() && now - std::max(pending_.front().sent, heard_) >= how_.timeout) {
         doom({errc::unreachable, silent});
     } else if ((is_ == state::resolving || is_ == state::establishing || is_ == state::greeting) &&
-               now - begun_ >= how_.timeout) {
+               (doom_ || now - begun_ >= how_.timeout)) {
         if (is_ == state::resolving || reading_ == this) {  // the io thread's, and this is it
             broke(held, {errc::unreachable, silent});
             pass_on();

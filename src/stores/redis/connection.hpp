@@ -95,6 +95,7 @@ public:
     void start();
 
     bool up() const;
+    bool down() const;  // it was tried, and failed
     // Why it is not up; nothing while it is, or has not been tried.
     trouble last_trouble() const;
 

@@ -1,0 +1,41 @@
+// The plainest client there is: one socket, one caller, one command at a time. What ours is measured beside.
+#pragma once
+
+#include "stores/redis/resp.hpp"
+#include "stores/redis/settings.hpp"
+#include "stores/redis/transport.hpp"
+
+#include <mortise/config.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace mortise::inline v0::stores::redis {
+
+// Everything blocks, for as long as the settings' timeout, and throws mortise::error.
+class bare_client {
+public:
+    // On the server that keeps `key`.
+    bare_client(const settings& how, std::string_view key);
+
+    // Replies are good until the next command. Errors of the server are replies.
+    const reply& ask(std::string_view bytes);
+    void send(std::string_view bytes);
+    const reply& answer() { return read(false, false); }
+
+    // The next push, however long that takes.
+    const reply& next_push();
+
+private:
+    void connect(const endpoint& where, const std::string& user, const std::string& password);
+    const reply& read(bool push, bool forever);
+    void wait(short events, bool forever);
+
+    const settings how_;
+    std::unique_ptr<transport> line_;
+    reader input_;
+    reply said_;
+};
+
+}  // namespace mortise::inline v0::stores::redis
