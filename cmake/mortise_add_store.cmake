@@ -4,7 +4,8 @@
 #     FIXTURE <file>...         what tests need of it; fixture.hpp declares make_fixtures()
 #     TESTS <file>...           its own tests, built into store_<name>_tests
 #     [SERVED <fixture>...]     those of its fixtures that start a server, in the order of make_fixtures()
-#     [LIBRARIES <target>...])  its client library
+#     [LIBRARIES <target>...]   its client library
+#     [TEST_LIBRARIES <target>...])  what its fixtures need besides
 #
 # A suite that runs on every store has one ctest entry for each served fixture, so one process and one server.
 #
@@ -12,7 +13,7 @@
 #     spi::store_factory open(const base::url&);
 #     spi::fixtures make_fixtures();
 function(mortise_add_store name)
-    cmake_parse_arguments(PARSE_ARGV 1 store "" "" "SCHEMES;SOURCES;FIXTURE;TESTS;SERVED;LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 store "" "" "SCHEMES;SOURCES;FIXTURE;TESTS;SERVED;LIBRARIES;TEST_LIBRARIES")
     if(store_UNPARSED_ARGUMENTS OR NOT store_SCHEMES OR NOT store_SOURCES)
         message(FATAL_ERROR "mortise_add_store(${name}): SCHEMES and SOURCES are needed, not '${store_UNPARSED_ARGUMENTS}'")
     endif()
@@ -24,6 +25,7 @@ function(mortise_add_store name)
     set_property(GLOBAL APPEND PROPERTY MORTISE_STORES ${name})
     set_property(GLOBAL APPEND PROPERTY MORTISE_STORE_LIBRARIES ${store_LIBRARIES})
     set_property(GLOBAL APPEND PROPERTY MORTISE_FIXTURE_SOURCES ${store_FIXTURE})
+    set_property(GLOBAL APPEND PROPERTY MORTISE_FIXTURE_LIBRARIES ${store_TEST_LIBRARIES})
     set_property(GLOBAL PROPERTY MORTISE_SCHEMES_OF_${name} ${store_SCHEMES})
     if(store_SERVED)
         list(GET store_SERVED 0 plain)
@@ -64,9 +66,10 @@ function(mortise_generate_registry)
     if(MORTISE_WITH_TESTS)
         get_property(fixture_sources GLOBAL PROPERTY MORTISE_FIXTURE_SOURCES)
         get_property(libraries GLOBAL PROPERTY MORTISE_STORE_LIBRARIES)
+        get_property(test_libraries GLOBAL PROPERTY MORTISE_FIXTURE_LIBRARIES)
         configure_file(${PROJECT_SOURCE_DIR}/cmake/fixtures.cpp.in ${generated}/fixtures.cpp @ONLY)
         add_library(mortise_fixtures STATIC ${generated}/fixtures.cpp ${fixture_sources})
         mortise_own(mortise_fixtures)
-        target_link_libraries(mortise_fixtures PUBLIC mortise_internals ${libraries})
+        target_link_libraries(mortise_fixtures PUBLIC mortise_test_support mortise_internals ${libraries} ${test_libraries})
     endif()
 endfunction()

@@ -10,8 +10,14 @@ bool starts_folder(std::string_view path, std::string_view folder) {
     return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
+// The side of a store that only tests see.
+bool of_a_fixture(std::string_view file) {
+    if (!file.starts_with("src/stores/")) return false;
+    return file.find("/fixture.") != file.npos || file.find("/servers/") != file.npos;
+}
+
 const layer* layer_of(std::string_view file) {
-    if (file.ends_with("_test.cpp")) file = "tests";
+    if (file.ends_with("_test.cpp") || of_a_fixture(file)) file = "tests";
     const layer* best = nullptr;
     for (const layer& each : layers()) {
         if (starts_folder(file, each.folder) && (!best || each.folder.size() > best->folder.size())) best = &each;

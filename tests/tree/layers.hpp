@@ -50,7 +50,7 @@ inline const std::vector<layer>& layers() {
 }
 
 // Why this line may not stand in that file (path from the root of the repository); nothing when it may, or when it is
-// no include. A *_test.cpp counts as tests/ wherever it lies.
+// no include. A *_test.cpp counts as tests/ wherever it lies, and so do fixture.* and servers/ of a store.
 std::optional<std::string> objection(std::string_view file, std::string_view line);
 
 }  // namespace tree
