@@ -1,0 +1,48 @@
+// What all arrangements need to start.
+#pragma once
+
+#include "stores/redis/servers/server.hpp"
+#include "support/loopback.hpp"
+#include "support/waiting.hpp"
+
+#include <mortise/config.hpp>
+
+#include <chrono>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+namespace mortise::inline v0::stores::redis::servers {
+
+using testing::free_port;
+
+// A port can be taken between the moment it is found free and the start of the server.
+template <class Make>
+void with_free_ports(Make make) {
+    for (int tries = 0;; ++tries) try {
+            return make();
+        } catch (const port_taken&) {
+            if (tries == 20) throw;
+        }
+}
+
+// An error is no answer: a server may be busy, or not know the others yet.
+inline void await(const std::function<bool()>& holds, const char* what) {
+    const auto calm = [&] {
+        try {
+            return holds();
+        } catch (const std::runtime_error&) {
+            return false;
+        }
+    };
+    if (!testing::eventually(calm, std::chrono::seconds{30})) throw std::runtime_error(std::string("servers: ") + what);
+}
+
+// "host:port,host:port"
+inline std::string addresses_of(const fleet& all) {
+    std::string addresses;
+    for (const auto& one : all) addresses += (addresses.empty() ? "" : ",") + one->address();
+    return addresses;
+}
+
+}  // namespace mortise::inline v0::stores::redis::servers
