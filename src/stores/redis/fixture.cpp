@@ -1,0 +1,96 @@
+#include "stores/redis/fixture.hpp"
+
+#include "stores/redis/names.hpp"
+#include "stores/redis/servers/single.hpp"
+#include "support/waiting.hpp"
+
+#include <chrono>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace mortise::inline v0::stores::redis {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::istringstream in{text};
+    std::vector<std::string> all;
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    return all;
+}
+
+// What one server keeps under a prefix.
+struct litter {
+    std::size_t keys = 0;     // one a name: its counter outlives the lock for a while
+    std::size_t fields = 0;   // of holders and waiters
+    std::size_t inboxes = 0;  // of clients
+
+    void add(servers::server& from, const std::string& prefix) {
+        std::string cursor = "0";
+        do {
+            const auto page = lines_of(from.command({"scan", cursor, "match", pattern_of(prefix), "count", "1000"}));
+            cursor = page.at(0);
+            for (std::size_t i = 1; i < page.size(); ++i) {
+                ++keys;
+                for (const std::string& field : lines_of(from.command({"hkeys", page[i]})))
+                    if (field != "." && field != "e") ++fields;
+            }
+        } while (cursor != "0");
+        inboxes += lines_of(from.command({"pubsub", "channels", prefix + ":inbox:*"})).size();
+    }
+};
+
+// One arrangement of servers, started by the first fresh_url().
+template <class Servers>
+class redis_fixture final : public spi::fixture {
+public:
+    using start = std::unique_ptr<Servers> (*)();
+    using address = std::string (*)(Servers&);  // up to its prefix, which is the last option
+
+    redis_fixture(std::string_view name, start begin, address where) : name_(name), start_(begin), address_(where) {}
+
+    std::string_view store() const noexcept override { return name_; }
+    std::string reason_against(std::string_view) const override { return {}; }
+
+    std::string fresh_url() override {
+        if (!servers_) servers_ = start_();
+        return address_(*servers_) + "prefix=mortise:t" + std::to_string(++made_);
+    }
+
+    remains remains_at(const std::string& url) const override {
+        const std::string prefix = url.substr(url.rfind("prefix=") + 7);
+        litter left;
+        const auto clean = [&] {  // a server may not have noticed yet that a client has gone
+            left = {};
+            for (servers::server* one : servers_->keepers()) left.add(*one, prefix);
+            return left.fields == 0 && left.inboxes == 0;
+        };
+        return {.clean = testing::eventually(clean, std::chrono::seconds{2}),
+                .figures = "keys=" + std::to_string(left.keys) + " fields=" + std::to_string(left.fields) +
+                           " inboxes=" + std::to_string(left.inboxes)};
+    }
+
+private:
+    const std::string_view name_;
+    const start start_;
+    const address address_;
+    std::unique_ptr<Servers> servers_;
+    int made_ = 0;
+};
+
+std::unique_ptr<spi::fixture> on_one_server() {
+    return std::make_unique<redis_fixture<servers::single>>(
+        "redis", [] { return std::make_unique<servers::single>(); },
+        [](servers::single& on) { return "redis://" + on.node().address() + "?"; });
+}
+
+}  // namespace
+
+spi::fixtures make_fixtures() {
+    spi::fixtures all;
+    all.push_back(on_one_server());
+    return all;
+}
+
+}  // namespace mortise::inline v0::stores::redis
