@@ -55,11 +55,9 @@ std::optional<claim_id> id_of(std::string_view hex) {
     return id;
 }
 
-// counter held-for flags client pid length-of-host host label
+// pid, length of host, host and label
 std::optional<mortise::holder> holder_of(words& from, std::uint64_t counter, microseconds held_for) {
     mortise::holder who;
-    from.next();
-    from.next();
     who.pid = from.number();
     const auto length = from.number<std::size_t>();
     if (from.bad() || length > from.rest().size()) return std::nullopt;
@@ -109,13 +107,13 @@ call claim_call(const asking_party& who, std::string_view key, const spi::claim_
     std::string flags = wanted.queue ? "q" : "-";
     if (durable) flags += 'w';
     const bool renewed = wanted.renew == renew::on && wanted.kept_by == kept_by::process;
-    std::string rest = renewed ? "r " : "- ";
+    std::string rest = renewed ? "r" : "-";
     rest += who.client + ' ' + std::to_string(who.pid) + ' ' + std::to_string(who.host.size()) + ' ' + who.host;
     rest += wanted.label;
     call made{scripts::all().claim, 1, 7 + told};
     made << key << wanted.id.hex() << std::int64_t{wanted.capacity} << std::int64_t{wanted.weight}
          << us(wanted.lease.value_or(spi::duration::zero())) << flags
-         << (wanted.instead_of == claim_id{} ? "-" : wanted.instead_of.hex()) << rest;
+         << (wanted.instead_of == claim_id{} ? std::string(32, ' ') : wanted.instead_of.hex()) << rest;
     tell(made, who);
     return made;
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <initializer_list>
 
 namespace mortise::inline v0::stores::redis {
 namespace {
@@ -12,8 +13,10 @@ constexpr std::string_view takes = "#!lua\n";
 constexpr std::string_view keeps = "#!lua flags=allow-oom\n";
 constexpr std::string_view looks = "#!lua flags=no-writes\n";
 
-script make(std::string_view head, std::string_view first, std::string_view second = {}) {
-    return script{std::string(head).append(first).append(second)};
+script make(std::string_view head, std::initializer_list<std::string_view> parts) {
+    std::string text{head};
+    for (const std::string_view part : parts) text += part;
+    return script{std::move(text)};
 }
 
 }  // namespace
@@ -22,12 +25,12 @@ script::script(std::string text) : source(std::move(text)), sha(sha1_of(source))
 
 const scripts& scripts::all() {
     static const auto& made = *new scripts{
-        .claim = make(takes, lua::state, lua::claim),
-        .release = make(keeps, lua::state, lua::release),
-        .renew = make(keeps, lua::renew),
-        .refresh = make(keeps, lua::state, lua::refresh),
-        .break_hold = make(keeps, lua::state, lua::break_hold),
-        .show = make(looks, lua::show),
+        .claim = make(takes, {lua::taken, lua::state, lua::claim}),
+        .release = make(keeps, {lua::freed, lua::state, lua::release}),
+        .renew = make(keeps, {lua::renew}),
+        .refresh = make(keeps, {lua::state, lua::refresh}),
+        .break_hold = make(keeps, {lua::state, lua::break_hold}),
+        .show = make(looks, {lua::show}),
     };
     return made;
 }

@@ -30,7 +30,9 @@ struct scripts {
 // The files, word for word.
 namespace lua {
 extern const std::string_view state;
+extern const std::string_view taken;
 extern const std::string_view claim;
+extern const std::string_view freed;
 extern const std::string_view release;
 extern const std::string_view renew;
 extern const std::string_view refresh;

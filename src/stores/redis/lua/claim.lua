@@ -1,4 +1,4 @@
--- A claim. ARGV: id, capacity, weight, lease, flags, instead-of or '-', rest of the record; channel, life of a
+-- A claim. ARGV: id, capacity, weight, lease, flags, instead-of or blanks, rest of the record; channel, life of a
 -- waiting client, grace, counted. Flags: q wait in line, w write even if nothing changes, for those who wait for replicas.
 --
 -- Answers  G counter lease left now
@@ -8,7 +8,7 @@
 local id, capacity, weight, lease, flags, instead, rest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]),
   tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7]
 local told = told_by(ARGV, 8)
-if not (#id == 32 and capacity and weight and lease and rest and told) then
+if not (#id == 32 and #instead == 32 and capacity and weight and lease and rest and told) then
   return redis.error_reply('ERR arguments of a claim')
 end
 local queue = string.find(flags, 'q', 1, true) ~= nil
@@ -33,7 +33,7 @@ local function standing(verdict, place, own)
     local first = string.sub(s.first, 1, 32)
     if first == own then first = string.sub(s.first, 33, 64) end
     local h = first ~= '' and holder(first)
-    if h then who = table.concat({int(h.counter), int(now - h.since), h.rest}, ' ') end
+    if h then who = string.format('%.0f %.0f %s', h.counter, now - h.since, string.sub(h.rest, 19)) end
     free_in = int(math.max(s.next - now, 0))
   end
   return table.concat({verdict, int(place), free_in, int(now), who}, ' ')
@@ -61,7 +61,7 @@ if not idle() and capacity ~= s.capacity then return done('R kind ' .. int(s.cap
 local number = s.waiting > 0 and get('w' .. id)
 if number then
   number = tonumber(number)
-  if queue or instead == '-' then return done(standing('Q', place_of(number), instead)) end
+  if queue or instead == NOTHING then return done(standing('Q', place_of(number), instead)) end
   leave(number, read_waiter(get('q' .. int(number))))
   remember(id, '0')
   grant_next(told)
@@ -69,13 +69,13 @@ if number then
 end
 
 local function enqueue(at)
-  set('q' .. int(at), table.concat({id, int(weight), int(lease), instead, int(now), rest}, ' '))
+  set('q' .. int(at), id .. instead .. struct.pack('>ddd', weight, lease, now) .. rest)
   set('w' .. id, int(at))
   s.waiting = s.waiting + 1
   dirty = true
 end
 
-if instead ~= '-' then
+if instead ~= NOTHING then
   local old = holder(instead)
   if not old then return done('R lost 0') end
   if fits(weight, instead) then
@@ -86,7 +86,7 @@ if instead ~= '-' then
     return done(granted(h))
   end
   local first = first_waiting()
-  if first and first.instead ~= '-' then return done('R deadlock 0') end
+  if first and first.instead ~= NOTHING then return done('R deadlock 0') end
   if not queue then return done(standing('B', 1, instead)) end
   if s.waiting == 0 then s.head, s.tail = 0, 0 end
   s.head = s.head - 1
@@ -99,8 +99,8 @@ if idle() then s.capacity = capacity end
 if s.waiting == 0 and s.used + weight <= s.capacity then
   return done(granted(hold(id, weight, lease, now + lease, rest)))
 end
-if not queue then return done(standing('B', s.waiting + 1, '-')) end
+if not queue then return done(standing('B', s.waiting + 1, NOTHING)) end
 if s.waiting == 0 then s.head, s.tail = 0, 0 end
 s.tail = s.tail + 1
 enqueue(s.tail - 1)
-return done(standing('Q', s.waiting, '-'))
+return done(standing('Q', s.waiting, NOTHING))

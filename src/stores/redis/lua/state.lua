@@ -4,21 +4,25 @@
 --
 -- One name is one hash, so that it moves between the nodes of a cluster as a whole:
 --
---   .            m1 capacity used held last next head tail waiting refreshed armed life first-holders
---   h<id>        a holder:  end counter weight since lease rest
---   q<number>    a waiter:  id weight lease instead-of since rest         numbers run from head to tail, with gaps
---   w<id>        the number of a waiter
+--   .            'm1', eleven numbers (capacity used held last next head tail waiting refreshed armed life), first holders
+--   h<id>        a holder:  five numbers (end counter weight since lease), rest
+--   q<number>    a waiter:  id, what it is to replace or blanks, three numbers (weight lease since), rest
+--   w<id>        the number of a waiter; they run from head to tail, with gaps
 --   c<client>    until when a client that waits is taken to be alive, once it has waited for a while
 --   e            ids that ended, latest first: 16 digits of the id, and what its release was answered
 --
---   rest         flags client pid length-of-host host label
+--   rest         r if it is renewed, else -; client; pid, length of host, host and label
 --
 -- Times are microseconds of the server's clock. `last` is the counter of the latest grant; it outlives the lock by `life`
--- seconds. `next` is not later than the first end of a holder. `first-holders` are the ids of the oldest ones.
+-- seconds. `next` is not later than the first end of a holder. The first holders are the ids of the oldest ones.
+--
+-- Numbers are packed, and what is done most (taken.lua, freed.lua) stands before this and returns before the functions here
+-- are made: the server does nothing else while a script runs.
 local key = KEYS[1]
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
+local NOTHING = string.rep(' ', 32)  -- to replace
 local LISTED = 64       -- holders whose ids stand in the head field
 local REMEMBERED = 16   -- ended ids
 local SHORTEST_LIFE = 3600
@@ -57,12 +61,11 @@ local function load(...)
          life = 0, first = ''}
     return
   end
-  local capacity, used, held, last, next, first_number, tail, waiting, refreshed, armed, life, first = string.match(
-    head, '^m1 (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+) (%x*)$')
-  if not capacity then return foreign() end
-  s = {capacity = tonumber(capacity), used = tonumber(used), held = tonumber(held), last = tonumber(last),
-       next = tonumber(next), head = tonumber(first_number), tail = tonumber(tail), waiting = tonumber(waiting),
-       refreshed = tonumber(refreshed), armed = tonumber(armed), life = tonumber(life), first = first}
+  if #head < 90 or string.sub(head, 1, 2) ~= 'm1' then return foreign() end
+  local capacity, used, held, last, next, first_number, tail, waiting, refreshed, armed, life = struct.unpack(
+    '>ddddddddddd', head, 3)
+  s = {capacity = capacity, used = used, held = held, last = last, next = next, head = first_number, tail = tail,
+       waiting = waiting, refreshed = refreshed, armed = armed, life = life, first = string.sub(head, 91)}
 end
 
 local function save(lease)
@@ -80,8 +83,8 @@ local function save(lease)
     end
   end
   if s.held == 0 then s.next = 0 end
-  local written = {'.', table.concat({'m1', int(s.capacity), int(s.used), int(s.held), int(s.last), int(s.next),
-    int(s.head), int(s.tail), int(s.waiting), int(s.refreshed), int(s.armed), int(s.life), s.first}, ' ')}
+  local written = {'.', 'm1' .. struct.pack('>ddddddddddd', s.capacity, s.used, s.held, s.last, s.next, s.head, s.tail,
+    s.waiting, s.refreshed, s.armed, s.life) .. s.first}
   local removed = {}
   for field, value in pairs(changed) do
     if value then
@@ -101,20 +104,19 @@ local function save(lease)
 end
 
 local function read_holder(record)
-  local ends, counter, weight, since, lease, rest = string.match(record, '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
-  return {ends = tonumber(ends), counter = tonumber(counter), weight = tonumber(weight), since = tonumber(since),
-          lease = tonumber(lease), rest = rest}
+  local ends, counter, weight, since, lease = struct.unpack('>ddddd', record)
+  return {ends = ends, counter = counter, weight = weight, since = since, lease = lease, rest = string.sub(record, 41)}
 end
 local function write_holder(h)
-  return table.concat({int(h.ends), int(h.counter), int(h.weight), int(h.since), int(h.lease), h.rest}, ' ')
+  return struct.pack('>ddddd', h.ends, h.counter, h.weight, h.since, h.lease) .. h.rest
 end
 local function read_waiter(record)
-  local id, weight, lease, instead, since, rest = string.match(record, '^(%x+) (%d+) (%d+) (%S+) (%d+) (.*)$')
-  return {id = id, weight = tonumber(weight), lease = tonumber(lease), instead = instead, since = tonumber(since),
-          rest = rest}
+  local weight, lease, since = struct.unpack('>ddd', record, 65)
+  return {id = string.sub(record, 1, 32), instead = string.sub(record, 33, 64), weight = weight, lease = lease,
+          since = since, rest = string.sub(record, 89)}
 end
-local function client_of(rest) return string.match(rest, '^%S+ (%x+) ') end
-local function renewed(rest) return string.find(string.match(rest, '^%S+'), 'r', 1, true) ~= nil end
+local function client_of(rest) return string.sub(rest, 2, 17) end
+local function renewed(rest) return string.sub(rest, 1, 1) == 'r' end
 
 local function holder(id)
   local record = get('h' .. id)
@@ -188,10 +190,8 @@ end
 local function remembered(id)
   local all = get('e')
   if not all then return end
-  local short = string.sub(id, 1, 16)
-  for at = 1, #all, 17 do
-    if string.sub(all, at, at + 15) == short then return string.sub(all, at + 16, at + 16), at end
-  end
+  local at = string.find(all, string.sub(id, 1, 16), 1, true)
+  if at and at % 17 == 1 then return string.sub(all, at + 16, at + 16), at end
 end
 
 local function leave(number, w)
@@ -211,7 +211,7 @@ local function first_waiting()
 end
 
 local function fits(weight, instead)
-  local old = instead ~= '-' and holder(instead)
+  local old = instead ~= NOTHING and holder(instead)
   return s.used - (old and old.weight or 0) + weight <= s.capacity
 end
 
@@ -233,9 +233,9 @@ local function grant_next(told)
   while true do
     local w, number = first_waiting()
     if not w then return end
-    local old = w.instead ~= '-' and holder(w.instead)
+    local old = w.instead ~= NOTHING and holder(w.instead)
     local channel = told.channel .. client_of(w.rest)
-    if w.instead ~= '-' and not old then  -- what it was to replace is gone
+    if w.instead ~= NOTHING and not old then  -- what it was to replace is gone
       leave(number, w)
       remember(w.id, '-')
       redis.call('PUBLISH', channel, 'L ' .. w.id .. ' ' .. key)
