@@ -11,6 +11,14 @@ if(MORTISE_WITH_ASIO)
     install(EXPORT mortise-asio-targets NAMESPACE mortise:: DESTINATION ${package_dir})
 endif()
 
+# A static library leaves its stores' libraries to whoever links it.
+set(store_dependencies "")
+if(NOT BUILD_SHARED_LIBS)
+    get_property(packages GLOBAL PROPERTY MORTISE_STORE_PACKAGES)
+    foreach(package IN LISTS packages)
+        string(APPEND store_dependencies "find_dependency(${package})\n")
+    endforeach()
+endif()
 configure_package_config_file(cmake/mortise-config.cmake.in ${PROJECT_BINARY_DIR}/generated/mortise-config.cmake
     INSTALL_DESTINATION ${package_dir})
 # No promise across minor versions before 1.0.

@@ -141,6 +141,11 @@ settings settings::of(const base::url& address) {
     if (!s.tls.on && !(s.tls.ca + s.tls.certificate + s.tls.key + s.tls.server_name).empty())
         bad(address, "ca, cert, key and server_name are for TLS; write rediss:// or tls=1");
     if (s.tls.certificate.empty() != s.tls.key.empty()) bad(address, "cert and key go together");
+    try {
+        if (s.tls.on) s.tls.loaded = load(s.tls);
+    } catch (const error& e) {
+        throw error(e.code(), "store address " + base::quoted(address.masked()) + ": " + e.what());
+    }
     return s;
 }
 

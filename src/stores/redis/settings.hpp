@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/url.hpp"
+#include "stores/redis/tls.hpp"
 
 #include <mortise/config.hpp>
 
@@ -43,13 +44,7 @@ struct settings {
     std::string prefix = "mortise";
     std::chrono::nanoseconds timeout = std::chrono::seconds{2};
 
-    struct {
-        bool on = false;
-        std::string ca;           // empty: the system's
-        std::string certificate;  // of ours, if the server asks for one
-        std::string key;
-        std::string server_name;  // to check instead of the host's
-    } tls;
+    tls_settings tls;
 
     unsigned replicas = 0;  // that have to acknowledge
     std::chrono::nanoseconds replica_timeout = std::chrono::seconds{1};

@@ -2,8 +2,6 @@
 
 #include "base/descriptors.hpp"
 
-#include <mortise/error.hpp>
-
 #include <cstring>
 #include <system_error>
 
@@ -77,10 +75,6 @@ std::unique_ptr<transport> connect_to(const sockaddr_storage& where, socklen_t l
     if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&where), length) != 0 && errno != EINPROGRESS)
         throw std::system_error(errno, std::generic_category(), "cannot connect");
     return made;
-}
-
-std::unique_ptr<transport> with_tls(std::unique_ptr<transport>, const settings&, const std::string&) {
-    throw error(errc::unsupported, "this build has no TLS");
 }
 
 }  // namespace mortise::inline v0::stores::redis

@@ -43,8 +43,7 @@ public:
 // A socket on its way to `where`; throws std::system_error if there is none to be had.
 std::unique_ptr<transport> connect_to(const sockaddr_storage& where, socklen_t length);
 
-// TLS over a socket, as the settings say; checks the chain and the name. Throws mortise::error (bad_url) if the files of the
-// settings cannot be read, `unsupported` if this build has no TLS.
+// TLS over a socket, as the settings say. Checks the chain and that the certificate is for `host`.
 std::unique_ptr<transport> with_tls(std::unique_ptr<transport> under, const settings& how, const std::string& host);
 
 }  // namespace mortise::inline v0::stores::redis

@@ -1,0 +1,280 @@
+#include "stores/redis/tls.hpp"
+
+#include "base/text.hpp"
+#include "stores/redis/certificate.hpp"
+#include "stores/redis/transport.hpp"
+
+#include <mortise/error.hpp>
+
+#include <mutex>
+
+#include <arpa/inet.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+namespace mortise::inline v0::stores::redis {
+
+class tls_context {
+public:
+    explicit tls_context(const tls_settings& files);
+
+    SSL_CTX* get() const { return context_.get(); }
+
+private:
+    std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
+};
+
+namespace {
+
+struct owned_name {
+    std::string text;
+    bool address = false;
+};
+
+owned_name name_to_check(const tls_settings& how, const std::string& host) {
+    owned_name wanted{how.server_name.empty() ? host : how.server_name};
+    in6_addr ignored{};
+    wanted.address = ::inet_pton(AF_INET, wanted.text.c_str(), &ignored) == 1 ||
+                     ::inet_pton(AF_INET6, wanted.text.c_str(), &ignored) == 1;
+    return wanted;
+}
+
+std::string latest_reason() {
+    const char* text = ERR_reason_error_string(ERR_peek_last_error());
+    return text == nullptr ? "unknown reason" : text;
+}
+
+// A handshake or a stream that failed, for people; repeating it helps only if it is not hopeless.
+transport::result explained(unsigned long code, bool have_certificate) {
+    transport::result said{.is = transport::outcome::failed, .hopeless = true};
+    const char* text = ERR_reason_error_string(code);
+    switch (ERR_GET_REASON(code)) {
+        case SSL_R_WRONG_VERSION_NUMBER:
+        case SSL_R_HTTP_REQUEST:
+        case SSL_R_UNEXPECTED_MESSAGE:
+        case SSL_R_PACKET_LENGTH_TOO_LONG:
+            said.why =
+                "does not speak TLS; write redis:// instead of rediss:// (or leave out tls=1), or give its TLS port";
+            break;
+        case SSL_R_UNSUPPORTED_PROTOCOL:
+        case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
+            said.why = "speaks no TLS 1.2 or newer; see tls-protocols in its redis.conf";
+            break;
+        case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+        case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+        case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+        case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+        case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+        case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+            said.why = have_certificate
+                           ? "does not accept our certificate (" + std::string(text == nullptr ? "" : text) +
+                                 "); see the options cert and key"
+                           : "asks for a certificate of ours; give one with the options cert and key";
+            break;
+        default:
+            said.why = "TLS failed: " + std::string(text == nullptr ? "unknown reason" : text);
+            said.hopeless = false;
+    }
+    return said;
+}
+
+// OpenSSL reads and writes through the transport below, which never raises SIGPIPE.
+class tls final : public transport {
+public:
+    tls(std::unique_ptr<transport> under, std::shared_ptr<const tls_context> context, owned_name wanted,
+        tls_settings how);
+    ~tls() override { SSL_free(ssl_); }
+
+    int descriptor() const noexcept override { return under_->descriptor(); }
+    result establish() override;
+    result read(std::span<char> into) override;
+    result write(std::string_view bytes) override;
+    bool holds_more() const override {
+        std::scoped_lock guard{mutex_};
+        return SSL_pending(ssl_) > 0;
+    }
+
+private:
+    static const BIO_METHOD* below();
+    static int pull(BIO* from, char* into, int size);
+    static int push(BIO* to, const char* bytes, int size);
+    static int judge(int accepted, X509_STORE_CTX* chain);
+    int moved(BIO* through, const result& how);
+    result outcome_of(int returned);
+
+    const std::unique_ptr<transport> under_;
+    const std::shared_ptr<const tls_context> context_;
+    const owned_name wanted_;
+    const tls_settings how_;
+    bool connected_ = false;
+
+    mutable std::mutex mutex_;  // an SSL is one thread's at a time, also for reading beside writing
+    SSL* ssl_;
+    std::string objection_;
+    result below_{};  // the last thing the transport said that was not done
+};
+
+tls::tls(std::unique_ptr<transport> under, std::shared_ptr<const tls_context> context, owned_name wanted,
+         tls_settings how)
+    : under_(std::move(under)),
+      context_(std::move(context)),
+      wanted_(std::move(wanted)),
+      how_(std::move(how)),
+      ssl_(SSL_new(context_->get())) {
+    BIO* const line = ssl_ == nullptr ? nullptr : BIO_new(below());
+    if (line == nullptr) {
+        SSL_free(ssl_);
+        throw error(errc::exhausted, "no memory for TLS");
+    }
+    BIO_set_data(line, this);
+    BIO_set_init(line, 1);
+    SSL_set_bio(ssl_, line, line);
+    SSL_set_app_data(ssl_, this);
+    SSL_set_verify(ssl_, SSL_VERIFY_PEER, &tls::judge);
+    X509_VERIFY_PARAM* const checks = SSL_get0_param(ssl_);
+    X509_VERIFY_PARAM_set_hostflags(checks, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    const bool set = wanted_.address ? X509_VERIFY_PARAM_set1_ip_asc(checks, wanted_.text.c_str()) == 1
+                                     : X509_VERIFY_PARAM_set1_host(checks, wanted_.text.c_str(), 0) == 1 &&
+                                           SSL_ctrl(ssl_, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                                                    const_cast<char*>(wanted_.text.c_str())) == 1;
+    if (!set) {
+        SSL_free(ssl_);
+        throw error(errc::bad_url, base::quoted(wanted_.text) + " is no name that a certificate can be for");
+    }
+    SSL_set_connect_state(ssl_);
+}
+
+const BIO_METHOD* tls::below() {
+    static const BIO_METHOD* const made = [] {
+        BIO_METHOD* method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "mortise transport");
+        BIO_meth_set_read(method, &tls::pull);
+        BIO_meth_set_write(method, &tls::push);
+        BIO_meth_set_ctrl(method, [](BIO*, int what, long, void*) -> long { return what == BIO_CTRL_FLUSH ? 1 : 0; });
+        return method;
+    }();
+    return made;
+}
+
+int tls::pull(BIO* from, char* into, int size) {
+    tls& self = *static_cast<tls*>(BIO_get_data(from));
+    return self.moved(from, self.under_->read({into, static_cast<std::size_t>(size)}));
+}
+
+int tls::push(BIO* to, const char* bytes, int size) {
+    tls& self = *static_cast<tls*>(BIO_get_data(to));
+    return self.moved(to, self.under_->write({bytes, static_cast<std::size_t>(size)}));
+}
+
+int tls::moved(BIO* through, const result& how) {
+    BIO_clear_retry_flags(through);
+    if (how.is == outcome::done) return static_cast<int>(how.bytes);
+    below_ = how;
+    if (how.is == outcome::wants_read) BIO_set_retry_read(through);
+    if (how.is == outcome::wants_write) BIO_set_retry_write(through);
+    return how.is == outcome::closed ? 0 : -1;
+}
+
+// Changes no verdict; remembers why it was what it was, while the certificate is at hand.
+int tls::judge(int accepted, X509_STORE_CTX* chain) {
+    if (accepted != 1) {
+        const auto* ssl =
+            static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
+        tls& self = *static_cast<tls*>(SSL_get_app_data(ssl));
+        self.objection_ = objection_to(X509_STORE_CTX_get_current_cert(chain), X509_STORE_CTX_get_error(chain),
+                                       self.wanted_.text, self.how_.ca);
+    }
+    return accepted;
+}
+
+transport::result tls::outcome_of(int returned) {
+    switch (SSL_get_error(ssl_, returned)) {
+        case SSL_ERROR_WANT_READ:
+            return {.is = outcome::wants_read};
+        case SSL_ERROR_WANT_WRITE:
+            return {.is = outcome::wants_write};
+        case SSL_ERROR_ZERO_RETURN:
+            return {.is = outcome::closed};
+        default:
+            break;
+    }
+    if (!objection_.empty()) return {.is = outcome::failed, .why = objection_, .hopeless = true};
+    if (below_.is == outcome::failed || below_.is == outcome::closed) return below_;
+    return explained(ERR_peek_last_error(), !how_.certificate.empty());
+}
+
+transport::result tls::establish() {
+    if (!connected_) {
+        if (result how = under_->establish(); how.is != outcome::done) return how;
+        connected_ = true;
+    }
+    std::scoped_lock guard{mutex_};
+    ERR_clear_error();
+    const int returned = SSL_do_handshake(ssl_);
+    if (returned == 1) return {};
+    result how = outcome_of(returned);
+    if (how.is == outcome::closed || (how.is == outcome::failed && !how.hopeless))
+        return {.is = outcome::failed,
+                .why = "broke off the TLS handshake" + (how.why.empty() ? "" : " (" + how.why + ")") +
+                       "; does it speak TLS?"};
+    return how;
+}
+
+transport::result tls::read(std::span<char> into) {
+    std::scoped_lock guard{mutex_};
+    ERR_clear_error();
+    std::size_t got = 0;
+    const int returned = SSL_read_ex(ssl_, into.data(), into.size(), &got);
+    if (returned == 1) return {.bytes = got};
+    return outcome_of(returned);
+}
+
+transport::result tls::write(std::string_view bytes) {
+    std::scoped_lock guard{mutex_};
+    ERR_clear_error();
+    std::size_t put = 0;
+    const int returned = SSL_write_ex(ssl_, bytes.data(), bytes.size(), &put);
+    if (returned == 1) return {.bytes = put};
+    return outcome_of(returned);
+}
+
+}  // namespace
+
+tls_context::tls_context(const tls_settings& files) : context_(nullptr, &SSL_CTX_free) {
+    // Clients live on in static destructors, and so must OpenSSL.
+    OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
+    ERR_clear_error();
+    context_.reset(SSL_CTX_new(TLS_client_method()));
+    if (!context_) throw error(errc::exhausted, "no TLS to be had: " + latest_reason());
+    SSL_CTX* const c = context_.get();
+    const auto bad = [](const std::string& option, const std::string& file) {
+        throw error(errc::bad_url, option + ": cannot use " + base::quoted(file) + ": " + latest_reason());
+    };
+    SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
+    SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    // A key with a passphrase is refused, not asked for at the terminal.
+    SSL_CTX_set_default_passwd_cb(c, [](char*, int, int, void*) { return -1; });
+    if (files.ca.empty()) {
+        SSL_CTX_set_default_verify_paths(c);
+    } else if (SSL_CTX_load_verify_file(c, files.ca.c_str()) != 1) {
+        bad("ca", files.ca);
+    }
+    if (files.certificate.empty()) return;
+    if (SSL_CTX_use_certificate_chain_file(c, files.certificate.c_str()) != 1) bad("cert", files.certificate);
+    if (SSL_CTX_use_PrivateKey_file(c, files.key.c_str(), SSL_FILETYPE_PEM) != 1) bad("key", files.key);
+}
+
+std::shared_ptr<const tls_context> load(const tls_settings& files) {
+    return std::make_shared<const tls_context>(files);
+}
+
+std::unique_ptr<transport> with_tls(std::unique_ptr<transport> under, const settings& how, const std::string& host) {
+    return std::make_unique<tls>(std::move(under), how.tls.loaded, name_to_check(how.tls, host), how.tls);
+}
+
+}  // namespace mortise::inline v0::stores::redis

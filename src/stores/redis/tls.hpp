@@ -1,0 +1,26 @@
+// TLS: what all connections of a store share, and a line over it. Built on OpenSSL, or, without it, refusing.
+#pragma once
+
+#include <mortise/config.hpp>
+
+#include <memory>
+#include <string>
+
+namespace mortise::inline v0::stores::redis {
+
+class tls_context;
+
+struct tls_settings {
+    bool on = false;
+    std::string ca{};           // empty: the system's
+    std::string certificate{};  // of ours, if the server asks for one
+    std::string key{};
+    std::string server_name{};                    // to check instead of the host's
+    std::shared_ptr<const tls_context> loaded{};  // what the files say
+};
+
+// Reads the files, once for a store. Throws mortise::error: bad_url if one cannot be read, `unsupported` if this build has no
+// TLS. The key is never shown.
+std::shared_ptr<const tls_context> load(const tls_settings& files);
+
+}  // namespace mortise::inline v0::stores::redis
