@@ -39,7 +39,7 @@ struct reader::cursor {
             why = end - at > longest ? outcome::broken : outcome::more;
             return std::nullopt;
         }
-        if (stop == at || stop[-1] != '\r') {
+        if (stop == at || stop[-1] != '\r' || stop - at > longest) {
             why = outcome::broken;
             return std::nullopt;
         }

@@ -109,13 +109,19 @@ settings settings::of(const base::url& address) {
         {"tls",
          [&](const std::string& v) {
              if (v != "1" && v != "0") bad(address, "tls must be 0 or 1");
+             if (v == "0" && s.tls.on) bad(address, "rediss:// is TLS; write redis:// for none");
              s.tls.on = v == "1";
          }},
         {"ca", [&](const std::string& v) { s.tls.ca = v; }},
         {"cert", [&](const std::string& v) { s.tls.certificate = v; }},
         {"key", [&](const std::string& v) { s.tls.key = v; }},
         {"server_name", [&](const std::string& v) { s.tls.server_name = v; }},
-        {"password_file", [&](const std::string& v) { s.password = first_line_of(address, "password_file", v); }},
+        {"password_file",
+         [&](const std::string& v) {
+             if (!s.password.empty())
+                 bad(address, "a password stands in the address and in password_file; leave one out");
+             s.password = first_line_of(address, "password_file", v);
+         }},
         {"sentinel_user", [&](const std::string& v) { s.sentinel_user = v; }},
         {"sentinel_password_file",
          [&](const std::string& v) { s.sentinel_password = first_line_of(address, "sentinel_password_file", v); }},
@@ -138,6 +144,8 @@ settings settings::of(const base::url& address) {
     }
     if (!s.user.empty() && s.password.empty())
         bad(address, "a user needs a password: redis://user:password@host, or the option password_file");
+    if (s.shape != topology::sentinel && !(s.sentinel_user + s.sentinel_password).empty())
+        bad(address, "sentinel_user and sentinel_password_file are for redis+sentinel://");
     if (!s.tls.on && !(s.tls.ca + s.tls.certificate + s.tls.key + s.tls.server_name).empty())
         bad(address, "ca, cert, key and server_name are for TLS; write rediss:// or tls=1");
     if (s.tls.certificate.empty() != s.tls.key.empty()) bad(address, "cert and key go together");
