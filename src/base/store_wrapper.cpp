@@ -11,6 +11,8 @@ store::~store() = default;
 void events::doubtful() {}
 fixture::~fixture() = default;
 
+void store::will_sleep(bool) noexcept {}
+
 void store::sleep(sleeper& who) {
     int seen = sleeper::awake;
     if (who.is.compare_exchange_strong(seen, sleeper::asleep)) who.is.wait(sleeper::asleep);
@@ -59,6 +61,9 @@ std::string store_wrapper::schema() const {
 }
 mortise::raw_limits store_wrapper::raw_limits() const {
     return inner_->raw_limits();
+}
+void store_wrapper::will_sleep(bool whether) noexcept {
+    inner_->will_sleep(whether);
 }
 void store_wrapper::sleep(sleeper& who) {
     inner_->sleep(who);

@@ -262,6 +262,7 @@ attempt engine::acquire(claim wanted, const called_by& by, const std::shared_ptr
     };
     auto mine = std::make_shared<caller>();  // shared: whoever wakes it may be the last to look
     mine->berth = this_thread_berth();
+    const blocking_call blocks{*store_};
     start(
         std::move(wanted),
         [this, mine](attempt result) {

@@ -44,6 +44,18 @@ struct called_by {
     reentry* frames = nullptr;  // where its locks are noted; outlives the call
 };
 
+// While a call of this thread asks the store and blocks until it is answered.
+class blocking_call {
+public:
+    explicit blocking_call(spi::store& on) noexcept : on_(on) { on_.will_sleep(true); }
+    ~blocking_call() { on_.will_sleep(false); }
+    blocking_call(const blocking_call&) = delete;
+    blocking_call& operator=(const blocking_call&) = delete;
+
+private:
+    spi::store& on_;
+};
+
 // Where this thread sleeps when it blocks: any number that others are unlikely to have.
 std::uint32_t this_thread_berth() noexcept;
 

@@ -193,6 +193,8 @@ public:
     // `turns`, on connections of their own. Does not connect. What it answers may outlive the store.
     virtual mortise::raw_limits raw_limits() const = 0;
 
+    // The calling thread is about to ask something and to sleep until it is answered; or no longer.
+    virtual void will_sleep(bool whether) noexcept;
     // Returns once `who` was woken; the store may use the thread meanwhile to look for what it waits for.
     virtual void sleep(sleeper& who);
     // From any thread, once per sleeper, perhaps before it sleeps.

@@ -24,6 +24,7 @@ public:
     void check(reply<std::vector<finding>>) override;
     std::string schema() const override;
     mortise::raw_limits raw_limits() const override;
+    void will_sleep(bool whether) noexcept override;
     void sleep(sleeper& who) override;
     void wake(sleeper& who) noexcept override;
     void close() noexcept override;

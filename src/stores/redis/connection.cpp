@@ -36,6 +36,9 @@ int major_version(std::string_view text) {
     return n;
 }
 
+// This thread reads for itself in a moment.
+thread_local bool waits_soon = false;
+
 // The sleeper that this thread reads for.
 thread_local const spi::sleeper* reading_for = nullptr;
 
@@ -114,6 +117,7 @@ void connection::send(std::string_view bytes, std::vector<handler> done) {
             for (handler& one : done) pending_.push_back({std::move(one), now});
             if (!ticking_) tick_later();
             if (is_ == state::up && !sending_) flush(held);
+            if (!waits_soon && is_ == state::up && reading_ == nullptr && !armed_) arm(sending_);
             return;
         }
         why = is_ == state::down ? last_
@@ -203,6 +207,10 @@ bool connection::wait(spi::sleeper& who, bool only_while_expecting) {
     }
 }
 
+void connection::will_wait(bool whether) noexcept {
+    waits_soon = whether;
+}
+
 void connection::nudge(const spi::sleeper& who) noexcept {
     if (reading_for == &who) return;
     lock held{mutex_};
@@ -256,7 +264,7 @@ void connection::arm_later() {
 void connection::expect_pushes(bool whether) {
     lock held{mutex_};
     pushes_ = whether;
-    if (whether && is_ == state::up && reading_ == nullptr && !armed_) arm(sending_);
+    if (whether && !waits_soon && is_ == state::up && reading_ == nullptr && !armed_) arm(sending_);
 }
 
 // The io thread, told by the poller.

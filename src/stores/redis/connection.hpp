@@ -85,6 +85,9 @@ public:
     // `who` was answered by another thread: if it is the one that reads, it must look up.
     void nudge(const spi::sleeper& who) noexcept;
 
+    // The calling thread is about to send something and to wait() for its answer: nobody else need be told to read.
+    static void will_wait(bool whether) noexcept;
+
     // Pushes may arrive although nothing was asked.
     void expect_pushes(bool whether);
 

@@ -77,6 +77,7 @@ public:
     void list(spi::reply<spi::listing>) override;
     void break_hold(const spi::break_request&, spi::reply<spi::break_answer>) override;
     mortise::raw_limits raw_limits() const override { return bare_limits(how_); }
+    void will_sleep(bool whether) noexcept override { connection::will_wait(whether); }
     void sleep(spi::sleeper& who) override { servers_->wait(who); }
     void wake(spi::sleeper& who) noexcept override;
     void close() noexcept override;
