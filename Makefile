@@ -1,5 +1,5 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test asan tsan storms bench format tidy ci clean
+.PHONY: quickstart test asan tsan storms failovers bench docs format tidy ci clean
 
 quickstart:
 	@./quickstart
@@ -23,6 +23,11 @@ storms:
 bench:
 	@. .ci/lib.sh && need g++ cmake ninja-build && configure -DMORTISE_STORE_HOST=ON && build build mortise_program
 	@build/mortise bench --store host: --check
+
+# The pages that are made from the code.
+docs:
+	@./test -N >/dev/null
+	@MORTISE_WRITE_DOCS=1 build/tests/tree/guarantees_tests
 
 format:
 	@.ci/format --fix

@@ -4,6 +4,7 @@
 #     FIXTURE <file>...         what tests need of it; fixture.hpp declares make_fixtures()
 #     TESTS <file>...           its own tests, built into store_<name>_tests
 #     [SERVED <fixture>...]     those of its fixtures that start a server, in the order of make_fixtures()
+#     [MODES <address>...]      one of each way to use it, for the table of guarantees; nothing is connected
 #     [LIBRARIES <target>...]   its client library
 #     [PACKAGES <name>...]      what find_package must find for that
 #     [TEST_LIBRARIES <target>...])  what its fixtures need besides
@@ -14,7 +15,7 @@
 #     spi::store_factory open(const base::url&);
 #     spi::fixtures make_fixtures();
 function(mortise_add_store name)
-    cmake_parse_arguments(PARSE_ARGV 1 store "" "" "SCHEMES;SOURCES;FIXTURE;TESTS;SERVED;LIBRARIES;PACKAGES;TEST_LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 store "" "" "SCHEMES;MODES;SOURCES;FIXTURE;TESTS;SERVED;LIBRARIES;PACKAGES;TEST_LIBRARIES")
     if(store_UNPARSED_ARGUMENTS OR NOT store_SCHEMES OR NOT store_SOURCES)
         message(FATAL_ERROR "mortise_add_store(${name}): SCHEMES and SOURCES are needed, not '${store_UNPARSED_ARGUMENTS}'")
     endif()
@@ -24,6 +25,7 @@ function(mortise_add_store name)
 
     list(TRANSFORM store_FIXTURE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
     set_property(GLOBAL APPEND PROPERTY MORTISE_STORES ${name})
+    set_property(GLOBAL PROPERTY MORTISE_MODES_OF_${name} ${store_MODES})
     set_property(GLOBAL APPEND PROPERTY MORTISE_STORE_LIBRARIES ${store_LIBRARIES})
     set_property(GLOBAL APPEND PROPERTY MORTISE_STORE_PACKAGES ${store_PACKAGES})
     set_property(GLOBAL APPEND PROPERTY MORTISE_FIXTURE_SOURCES ${store_FIXTURE})

@@ -26,8 +26,14 @@ struct promises {
     // The lease of a claim that names none. Unset: the store itself notices the holder's death, so none is needed.
     std::optional<std::chrono::nanoseconds> default_lease{};
 
-    std::string reach{};              // who can meet on it: "threads of one process", "processes of one host", ...
-    std::vector<std::string> ends{};  // when the promise of exclusion ends, one sentence each
+    std::string reach{};  // who can meet on it: "threads of one process", "processes of one host", ...
+
+    // What docs/guarantees.md says, one sentence each. Exclusion is about `valid()`: at no instant is it true for two.
+    std::string exclusion{};             // without tokens
+    std::string fencing{};               // with tokens, on a resource that seals and checks them
+    std::string freed{};                 // how soon a lock is free after its holder died
+    std::vector<std::string> assumes{};  // what exclusion rests on
+    std::vector<std::string> ends{};     // when it ends
 };
 
 }  // namespace mortise::inline v0

@@ -25,6 +25,9 @@ const mortise::promises& promised() {
         .most_capacity = base::most_capacity,
         .default_lease = std::chrono::seconds{30},
         .reach = "threads of one process",
+        .exclusion = "Yes.",
+        .fencing = "Yes: a later grant has a larger token.",
+        .freed = "At the end of its lease; at once with its client.",
         .ends = {"The process ends: nothing is kept outside of it.",
                  "A holder is paused past its lease: another is let in, with a larger token."},
     };

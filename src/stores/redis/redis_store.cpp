@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "stores/redis/messages.hpp"
 #include "stores/redis/names.hpp"
+#include "stores/redis/promised.hpp"
 #include "stores/redis/raw.hpp"
 #include "stores/redis/router.hpp"
 #include "stores/redis/settings.hpp"
@@ -31,28 +32,6 @@ constexpr seconds time_known_for{10};
 // How much slower than ours a server's clock may run.
 constexpr double drift = 0.01;
 
-const mortise::promises& promised() {
-    static const auto& all = *new mortise::promises{
-        // never destroyed: it serves static destructors too
-        .store = "redis",
-        .tokens = true,
-        .fifo = true,
-        .detached = true,
-        .leases = true,
-        .upgrades = true,
-        .processes = true,
-        .replicas = true,
-        .most_capacity = base::most_capacity,
-        .default_lease = seconds{30},
-        .reach = "everybody who can reach the server",
-        .ends = {"The server loses what it acknowledged: a crash without appendfsync always, FLUSHALL, an eviction.",
-                 "A replica takes the server's place that had not received the grant; the next token is larger.",
-                 "The server's clock jumps forward by more than what is left of a lease.",
-                 "A holder is paused past its lease: another is let in, with a larger token."},
-    };
-    return all;
-}
-
 class redis_store final : public spi::store {
 public:
     redis_store(settings how, const spi::context& around)
@@ -70,7 +49,7 @@ public:
               around.clock, sockets_)) {}
     ~redis_store() override { close(); }
 
-    const mortise::promises& promises() const noexcept override { return promised(); }
+    const mortise::promises& promises() const noexcept override { return promised_; }
     void claim(const spi::claim_request&, spi::reply<spi::claim_answer>) override;
     void renew(std::span<const spi::renewal>, spi::reply<std::vector<spi::renewal_answer>>) override;
     void release(std::string_view name, const claim_id&, spi::reply<spi::release_answer>) override;
@@ -103,6 +82,7 @@ private:
     void refresh();
 
     const settings how_;
+    const mortise::promises promised_ = promised_by(how_);
     const spi::context around_;
     poller sockets_;
     const asking_party me_;
