@@ -35,6 +35,8 @@ public:
                               std::size_t remembers = base::lock_state::most_remembered)
         : last(floor), wrong_(wrong), remembers_(remembers) {}
 
+    spi::duration remembered_for = base::lock_state::remembered_for;
+
     answer ask(const claim& wanted, std::uint32_t capacity, bool queue_up, instant at) {
         settle(at);
         if (wrong_ != flaw::forgets_duplicates)
@@ -250,7 +252,7 @@ private:
     }
 
     bool fresh(const ended& e, instant at) const {
-        return wrong_ == flaw::remembers_for_ever || at.now < e.at + base::lock_state::remembered_for;
+        return wrong_ == flaw::remembers_for_ever || at.now < e.at + remembered_for;
     }
     bool remembered(const claim_id& id, instant at) const {
         return std::any_of(ended_.begin(), ended_.end(), [&](const ended& e) { return e.id == id && fresh(e, at); });

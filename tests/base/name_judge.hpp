@@ -48,7 +48,9 @@ template <class State>
 class name_judge {
 public:
     name_judge(State& real, flaw wrong, std::size_t remembers, tally& counted)
-        : real_(real), naive_(wrong, real.last_counter(), remembers), counted_(counted) {}
+        : real_(real), naive_(wrong, real.last_counter(), remembers), counted_(counted) {
+        if constexpr (requires { State::remembered_for; }) naive_.remembered_for = State::remembered_for;
+    }
 
     // After each step, that is what the state is.
     const std::vector<kept_claim>& holders() const { return holders_; }

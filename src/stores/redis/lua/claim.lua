@@ -61,7 +61,7 @@ if not idle() and capacity ~= s.capacity then return done('R kind ' .. int(s.cap
 local number = s.waiting > 0 and get('w' .. id)
 if number then
   number = tonumber(number)
-  if queue or instead == NOTHING then return done(standing('Q', place_of(number), instead)) end
+  if queue or instead == NOTHING then return done(standing('Q', place_of(number), NOTHING)) end
   leave(number, read_waiter(get('q' .. int(number))))
   remember(id, '0')
   grant_next(told)

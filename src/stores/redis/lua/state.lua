@@ -190,8 +190,10 @@ end
 local function remembered(id)
   local all = get('e')
   if not all then return end
-  local at = string.find(all, string.sub(id, 1, 16), 1, true)
-  if at and at % 17 == 1 then return string.sub(all, at + 16, at + 16), at end
+  local short = string.sub(id, 1, 16)
+  local at = string.find(all, short, 1, true)
+  while at and at % 17 ~= 1 do at = string.find(all, short, at + 1, true) end
+  if at then return string.sub(all, at + 16, at + 16), at end
 end
 
 local function leave(number, w)

@@ -1,0 +1,350 @@
+// The rules in the server: the same histories as for the states in memory and in a file. The scripts run as they are, on a real
+// server, but for three words: the time is what the test says, counters have a wall clock of their own, and messages are handed
+// to the test instead of being published.
+#include "base/histories_of_kinds.hpp"
+#include "stores/redis/bare_client.hpp"
+#include "stores/redis/messages.hpp"
+#include "stores/redis/names.hpp"
+#include "stores/redis/servers/single.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <map>
+
+#include <gtest/gtest.h>
+
+namespace mortise::stores::redis {
+namespace {
+
+namespace histories = mortise::testing::histories;
+
+// Everything is counted in nanoseconds here; to the scripts a number is a number.
+constexpr std::int64_t for_ever = std::int64_t{1} << 50;  // a claim without a lease
+constexpr std::size_t kept_ids = 16;
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+        text.replace(at, what.size(), by);
+    return text;
+}
+
+script under_test(std::initializer_list<std::string_view> parts) {
+    std::string body;
+    for (const std::string_view part : parts) body += part;
+    body = replaced(body, "redis.call('TIME')", "{ARGV[#ARGV - 1], '0'}");
+    body = replaced(body, "clock[1] * 1000000 + clock[2]", "tonumber(clock[1])");
+    body = replaced(body, "math.max(s.last + 1, now)", "math.max(s.last + 1, tonumber(ARGV[#ARGV]))");
+    body = replaced(body, "math.max(last + 1, now)", "math.max(last + 1, tonumber(ARGV[#ARGV]))");
+    body = replaced(body, "redis.call('PUBLISH',", "publish(");
+    return script{
+        "#!lua\nlocal said = {}\n"
+        "local function publish(to, what) said[#said + 1] = to .. ' ' .. what return 1 end\n"
+        "local function verb()\n" +
+        body + "\nend\nlocal answer = verb()\nreturn {answer or false, unpack(said)}\n"};
+}
+
+constexpr std::string_view drop = R"(
+local told = told_by(ARGV, 2)
+local wrong = load('e')
+if wrong then return wrong end
+settle(told)
+for _, one in ipairs(s.held > 0 and holders() or {}) do
+  local lasts = string.sub(one[2].rest, 1, 1) == '-'
+  if client_of(one[2].rest) == ARGV[1] and not lasts then remove(one[1], one[2]) end
+end
+for number = s.head, s.tail - 1 do
+  local record = get('q' .. int(number))
+  local w = record and read_waiter(record)
+  if w and client_of(w.rest) == ARGV[1] then leave(number, w) end
+end
+grant_next(told)
+save()
+return 0
+)";
+
+struct scripts_under_test {
+    script claim = under_test({lua::taken, lua::state, lua::claim});
+    script release = under_test({lua::freed, lua::state, lua::release});
+    script renew = under_test({lua::renew});
+    script refresh = under_test({lua::state, lua::refresh});
+    script break_hold = under_test({lua::state, lua::break_hold});
+    script drop_session = under_test({lua::state, drop});
+};
+
+double number_at(std::string_view bytes, std::size_t at) {
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < 8; ++i) bits = bits << 8 | static_cast<unsigned char>(bytes[at + i]);
+    return std::bit_cast<double>(bits);
+}
+
+std::int64_t whole(double n) {
+    return static_cast<std::int64_t>(n);
+}
+
+claim_id id_in(std::string_view hex) {
+    return {{std::stoull(std::string(hex.substr(0, 16)), nullptr, 16),
+             std::stoull(std::string(hex.substr(16, 16)), nullptr, 16)}};
+}
+
+std::string client_of(std::uint64_t session) {
+    return claim_id{{session, 0}}.hex().substr(0, 16);
+}
+
+// The state of one name as base::lock_state shows its own.
+class scripted_state {
+public:
+    // Ids are forgotten for want of room, not with time.
+    static constexpr spi::duration remembered_for = std::chrono::hours{24};
+
+    scripted_state(bare_client& on, const scripts_under_test& by, std::string key)
+        : on_(&on), by_(&by), key_(std::move(key)) {
+        std::string bytes;
+        append(bytes, {"DEL", key_});
+        on_->ask(bytes);
+    }
+
+    base::verdict claim(const base::kept_claim& c, std::uint32_t capacity, bool queue, base::instant at,
+                        base::effects& out) {
+        using is = spi::claim_answer::verdict;
+        const std::int64_t lease = c.lease ? c.lease->count() : for_ever;
+        call what{by_->claim, 1, 13};
+        what << key_ << c.id.hex() << std::int64_t{capacity} << std::int64_t{c.weight} << lease << (queue ? "q" : "-")
+             << (c.replaces() ? c.instead_of.hex() : std::string(32, ' '))
+             << (c.detached ? "-" : "r") + client_of(c.session) + " 1 1 hl";
+        const std::string said = run(std::move(what), at, out);
+        std::istringstream words{said};
+        std::string verdict;
+        words >> verdict;
+        if (verdict == "G") {
+            std::uint64_t counter = 0;
+            std::int64_t given = 0;
+            std::int64_t left = 0;
+            words >> counter >> given >> left;
+            spi::grant grant{.counter = counter, .counted_from = at.now};
+            if (given < for_ever) grant = {counter, spi::duration{given}, at.now + spi::duration{left - given}};
+            for (const base::kept_claim& held : holders())
+                if (held.id == c.id && !held.lease) grant.counted_from = held.since;
+            return {.is = is::granted, .grant = grant};
+        }
+        if (verdict == "R") {
+            std::string why;
+            words >> why;
+            return {.is = is::refused,
+                    .reason = why == "lost"       ? errc::lost
+                              : why == "deadlock" ? errc::would_deadlock
+                              : why == "kind"     ? errc::kind_mismatch
+                                                  : errc::cancelled};
+        }
+        EXPECT_TRUE(verdict == "Q" || verdict == "B") << said;
+        base::verdict answer{.is = verdict == "Q" ? is::queued : is::busy};
+        std::string free_in;
+        std::string counter;
+        words >> answer.place >> free_in >> verdict >> counter;
+        for (const base::kept_claim& held : holders())
+            if (counter == std::to_string(held.counter)) answer.in_the_way = {held.id, {}};
+        if (const auto end = next_end(); end != spi::time_point::max()) {
+            answer.free_in = end - at.now;
+            EXPECT_LE(std::stoll(free_in), answer.free_in->count()) << "later than the first lease ends";
+        }
+        return answer;
+    }
+    spi::renewal_answer renew(const claim_id& id, spi::duration lease, base::instant at, base::effects& out) {
+        settle(at, out);
+        call what{by_->renew, 1, 4};
+        what << key_ << id.hex() << std::int64_t{lease.count()};
+        what << at.now.time_since_epoch().count() << static_cast<std::int64_t>(at.wall_us);
+        const reply& said = ask(what);
+        return said.items.at(0).text == "1" ? spi::renewal_answer::renewed : spi::renewal_answer::lost;
+    }
+    spi::release_answer release(const claim_id& id, std::uint64_t by, base::instant at, base::effects& out) {
+        call what{by_->release, 1, 8};
+        what << key_ << id.hex() << client_of(by);
+        return static_cast<spi::release_answer>(std::stoi(run(std::move(what), at, out)));
+    }
+    bool break_hold(std::uint64_t counter, base::instant at, base::effects& out) {
+        call what{by_->break_hold, 1, 7};
+        what << key_ << static_cast<std::int64_t>(counter);
+        return !run(std::move(what), at, out).empty();
+    }
+    void drop_session(std::uint64_t session, base::instant at, base::effects& out) {
+        call what{by_->drop_session, 1, 7};
+        what << key_ << client_of(session);
+        run(std::move(what), at, out);
+    }
+    void settle(base::instant at, base::effects& out) {
+        call what{by_->refresh, 1, 7};
+        what << key_ << client_of(7);
+        run(std::move(what), at, out);
+    }
+
+    std::vector<base::kept_claim> holders() {
+        std::vector<base::kept_claim> all;
+        for (const auto& [field, value] : fields())
+            if (field[0] == 'h') all.push_back(holder_of(field.substr(1), value));
+        std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.counter < b.counter; });
+        return all;
+    }
+    base::kept_claim first_waiting() {
+        const auto all = fields();
+        base::kept_claim first;
+        for (std::int64_t n = whole(number_at(all.at("."), 2 + 8 * 5));; ++n)
+            if (const auto it = all.find("q" + std::to_string(n)); it != all.end()) {
+                first.id = id_in(it->second);
+                first.session = session_in(std::string_view{it->second}.substr(88));
+                return first;
+            }
+    }
+    std::size_t waiting() {
+        const auto all = fields();
+        const auto in_line = std::count_if(all.begin(), all.end(), [](const auto& f) { return f.first[0] == 'q'; });
+        EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const auto& f) { return f.first[0] == 'w'; }), in_line);
+        EXPECT_EQ(number(7), in_line);
+        return static_cast<std::size_t>(in_line);
+    }
+    std::uint32_t capacity() { return static_cast<std::uint32_t>(number(0)); }
+    std::uint64_t last_counter() { return static_cast<std::uint64_t>(number(3)); }
+    spi::time_point next_end() {
+        auto first = spi::time_point::max();
+        for (const base::kept_claim& held : holders()) first = std::min(first, held.ends);
+        return first;
+    }
+    bool idle() {
+        const auto all = holders();
+        std::int64_t used = 0;
+        for (const base::kept_claim& held : all) used += held.weight;
+        EXPECT_EQ(number(1), used);
+        EXPECT_EQ(number(2), static_cast<std::int64_t>(all.size()));
+        return all.empty() && waiting() == 0;
+    }
+
+private:
+    const reply& ask(const call& what) {
+        const reply* said = &on_->ask(what.by_digest());
+        if (said->error() && said->text.starts_with("NOSCRIPT")) said = &on_->ask(what.by_source());
+        if (said->items.empty()) throw std::runtime_error("the script says: " + std::string(said->text));
+        return *said;
+    }
+
+    // Adds what every verb but a renewal is told, and reads what it tells others.
+    std::string run(call what, base::instant at, base::effects& out) {
+        what << "" << for_ever * 4 << for_ever * 4 << "1" << at.now.time_since_epoch().count()
+             << static_cast<std::int64_t>(at.wall_us);
+        const auto before = fields();
+        const reply& said = ask(what);
+        const reply& first = said.items.at(0);
+        std::string answer = first.is == reply::kind::integer ? std::to_string(first.number) : std::string(first.text);
+        for (std::size_t i = 1; i < said.items.size(); ++i) {
+            const std::string_view message = said.items[i].text;
+            base::effects::notice notice{};
+            notice.session = std::stoull(std::string(message.substr(0, 16)), nullptr, 16);
+            std::istringstream words{std::string(message.substr(17))};
+            std::string kind;
+            std::string id;
+            words >> kind >> id;
+            notice.id = id_in(id);
+            if (kind == "G") {
+                std::int64_t lease = 0;
+                std::int64_t left = 0;
+                std::int64_t when = 0;
+                words >> notice.grant.counter >> lease >> left >> when;
+                EXPECT_EQ(lease, left);
+                if (lease < for_ever) notice.grant.lease = spi::duration{lease};
+                notice.grant.counted_from = spi::time_point{spi::duration{when}};
+                out.granted.push_back(notice);
+            } else {
+                notice.grant = what_was_lost(notice.id, before, out);
+                out.lost.push_back(notice);
+            }
+        }
+        return answer;
+    }
+
+    // The message does not say. It was held before this step, or granted in it; or it was in line.
+    static spi::grant what_was_lost(const claim_id& id, const std::map<std::string, std::string>& before,
+                                    const base::effects& out) {
+        for (const auto& [field, value] : before) {
+            if (field == "h" + id.hex()) {
+                const base::kept_claim was = holder_of(id.hex(), value);
+                return {was.counter, was.lease, was.since};
+            }
+        }
+        for (const auto& granted : out.granted)
+            if (granted.id == id) return granted.grant;
+        for (const auto& [field, value] : before)
+            if (field[0] == 'q' && value.starts_with(id.hex())) {
+                const std::int64_t lease = whole(number_at(value, 72));
+                return {.lease = lease < for_ever ? std::optional{spi::duration{lease}} : std::nullopt};
+            }
+        return {};
+    }
+
+    std::map<std::string, std::string> fields() {
+        std::string bytes;
+        append(bytes, {"HGETALL", key_});
+        const reply& said = on_->ask(bytes);
+        std::map<std::string, std::string> all;
+        for (std::size_t i = 0; i + 1 < said.items.size(); i += 2)
+            all.emplace(said.items[i].text, said.items[i + 1].text);
+        return all;
+    }
+    std::int64_t number(std::size_t which) {
+        const auto all = fields();
+        const auto head = all.find(".");
+        return head == all.end() ? 0 : whole(number_at(head->second, 2 + 8 * which));
+    }
+    static std::uint64_t session_in(std::string_view rest) {
+        return std::stoull(std::string(rest.substr(1, 16)), nullptr, 16);
+    }
+    static base::kept_claim holder_of(std::string_view id, std::string_view record) {
+        base::kept_claim held;
+        held.id = id_in(id);
+        held.session = session_in(record.substr(40));
+        held.detached = record[40] == '-';
+        held.counter = static_cast<std::uint64_t>(number_at(record, 8));
+        held.weight = static_cast<std::uint32_t>(number_at(record, 16));
+        held.since = spi::time_point{spi::duration{whole(number_at(record, 24))}};
+        const std::int64_t lease = whole(number_at(record, 32));
+        if (lease < for_ever) {
+            held.lease = spi::duration{lease};
+            held.ends = spi::time_point{spi::duration{whole(number_at(record, 0))}};
+        }
+        return held;
+    }
+
+    bare_client* on_;
+    const scripts_under_test* by_;
+    std::string key_;
+};
+
+class scripts_in_the_server : public ::testing::Test {
+protected:
+    static void SetUpTestSuite() { home_ = std::make_unique<servers::single>(); }
+    static void TearDownTestSuite() { home_.reset(); }
+
+    auto on_the_server() {
+        return [this](int which) {
+            return scripted_state{line_, by_, key_of("mortise", "name " + std::to_string(which))};
+        };
+    }
+
+    static inline std::unique_ptr<servers::single> home_;
+    bare_client line_{settings::of(base::url::parse("redis://" + home_->node().address())), "mortise"};
+    const scripts_under_test by_;
+};
+
+// Each step is a dozen trips to the server.
+std::uint64_t histories_of_each() {
+    return std::getenv("MORTISE_STORMS_IN_FULL") != nullptr ? 2000 : testing::scale(60);
+}
+
+class redis_scripts : public scripts_in_the_server, public ::testing::WithParamInterface<histories::kind> {};
+
+TEST_P(redis_scripts, agree_with_the_naive_model_in_every_history) {
+    histories::expect_agreement(GetParam(), "redis", histories_of_each(), on_the_server(), kept_ids);
+}
+INSTANTIATE_TEST_SUITE_P(redis, redis_scripts, ::testing::ValuesIn(histories::every_kind),
+                         [](const auto& one) { return std::string(histories::name_of(one.param)); });
+
+}  // namespace
+}  // namespace mortise::stores::redis
