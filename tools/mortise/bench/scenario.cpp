@@ -14,8 +14,15 @@ namespace {
 using namespace std::chrono_literals;
 using mortise::raw_limit;
 
+constexpr std::string_view lazy_release = ", lazy release";
+
 bool is_host(const entrant& one) {
     return one.store->promises().store == "host";
+}
+
+// Beside "bare scripts" and "raw push", which are the same server without us.
+bool is_redis(const entrant& one) {
+    return !one.lock.raw && one.store->promises().store.starts_with("redis");
 }
 
 void enter(scenario& plan, const subject_store& store, const std::vector<raw_limit>& limits, const names& where,
@@ -49,7 +56,7 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
                   .metrics = {{"rate", unit::per_second, true},
                               {"thread switches", unit::per_second},
                               {"process switches", unit::per_second},
-                              {"p50", unit::nanoseconds},
+                              {"p50", unit::nanoseconds, shape.lanes() == 1},
                               {"p99", unit::nanoseconds},
                               {"longest wait", unit::nanoseconds},
                               {"least share", unit::share},
@@ -64,11 +71,20 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
         enter(plan, *store, store->locks(), where, baseline);
         plan.entrants.push_back({store.get(), mutex_on(store->url, where), baseline});
         if (alone) plan.entrants.push_back({store.get(), handle_on(store->url, where), baseline});
+        if (alone && store->promises().replicas) {  // a store that is asked over a network
+            contender lazy = mutex_on(store->url, where, {}, {.release = mortise::release_mode::lazy});
+            lazy.name += lazy_release;
+            plan.entrants.push_back({store.get(), std::move(lazy), baseline});
+        }
         if (one_for_all) plan.entrants.push_back({store.get(), each_asks(*store, where), baseline});
     }
     plan.run = [=, time = how.time](const entrant& each) { return outcome_of(contest(each.lock, shape, time)); };
     plan.bar_for = [=](const entrant& each, const metric& of) -> std::optional<bar> {
         if (alone && is_host(each) && of.name == "rate") return bar{bar::side::at_least, 0.1};
+        if (alone && is_redis(each) && of.name == "p50")  // a pair of scripts; with a lazy release, one and a half
+            return bar{bar::side::at_most, each.lock.name.ends_with(lazy_release) ? 0.75 : 1.15};
+        if (a_name_each && shape.threads == 64 && is_redis(each) && of.name == "rate")
+            return bar{bar::side::at_least, 1.5};
         if (one_for_all && of.name == "least share") return bar{bar::side::at_least, 0.5, false};
         if (one_for_all && of.name == "most share") return bar{bar::side::at_most, 2, false};
         return std::nullopt;
@@ -116,6 +132,7 @@ scenario handoff(placement where, bool idle, const subject_stores& stores, const
     plan.bar_for = [=](const entrant& each, const metric& of) -> std::optional<bar> {
         // In quick succession on one processor the kernel must switch back and forth once more for us than for who
         // alternates by itself, so that figure has no bar.
+        if (is_redis(each) && of.name == "p50") return bar{bar::side::at_most, 1.6};
         if (is_host(each) && of.name == "p50" && (idle || where == placement::apart)) return bar{bar::side::at_most, 3};
         return std::nullopt;
     };
@@ -154,6 +171,10 @@ scenario crowd(const subject_stores& stores, const options& how) {
         return outcome{{one.handovers, commands, one.waits.percentile(0.5), one.waits.percentile(0.99),
                         one.waits.percentile(0.999)},
                        one.waits};
+    };
+    plan.bar_for = [](const entrant& each, const metric& of) -> std::optional<bar> {
+        if (is_redis(each) && of.name == "commands per hand-over") return bar{bar::side::at_most, 2.2, false};
+        return std::nullopt;
     };
     return plan;
 }
