@@ -303,8 +303,7 @@ void connection::take_in(const std::shared_ptr<transport>& line) {
         if (got.is == transport::outcome::wants_read || got.is == transport::outcome::wants_write) break;
         if (got.is != transport::outcome::done) {
             lock held{mutex_};
-            if (line == line_)
-                broke(held, {errc::unreachable, got.why.empty() ? "the server closed the connection" : got.why});
+            if (line == line_) broke(held, end_of_stream(got));
             return;
         }
         input_.filled(got.bytes);
@@ -315,6 +314,14 @@ void connection::take_in(const std::shared_ptr<transport>& line) {
     if (line == line_ && is_ == state::greeting) arm();
 }
 
+// Why it ended, as far as that can be told.
+trouble connection::end_of_stream(const transport::result& how) const {
+    if (how.hopeless) return {errc::denied, how.why, true};
+    const std::string what = how.why.empty() ? "the server closed the connection" : how.why;
+    if (is_ != state::greeting || how_.tls.on) return {errc::unreachable, what};
+    return {errc::unreachable, what + " before it said anything; if it speaks TLS, write rediss:// or tls=1"};
+}
+
 void connection::hand_out(const std::shared_ptr<transport>& line) {
     reply said;
     while (true) {
@@ -322,8 +329,13 @@ void connection::hand_out(const std::shared_ptr<transport>& line) {
         if (how == reader::outcome::more) break;
         if (how == reader::outcome::broken) {
             lock held{mutex_};
-            if (line == line_)
-                broke(held, {errc::unreachable, "what the server says is not Redis' protocol; is the port right?"});
+            if (line != line_) return;
+            if (is_ != state::greeting)
+                return broke(held, {errc::unreachable, "what it says is Redis' protocol no longer"});
+            broke(held,
+                  {errc::unsupported,
+                   "what it says is not Redis' protocol; is the port right? If it speaks TLS, write rediss:// or tls=1",
+                   true});
             return;
         }
         const bool message = said.is == reply::kind::push && said.items.size() == 3 && said.items[0].text == "message";
@@ -557,8 +569,8 @@ void connection::tick() {
     ticking_ = false;
     if (is_ == state::closed) return;
     const spi::time_point now = clock_.now();
-    const std::string silent =
-        plan_.where.port == 0 ? plan_.unknown : "has not answered for " + base::readable(how_.timeout);
+    std::string silent = plan_.where.port == 0 ? plan_.unknown : "has not answered for " + base::readable(how_.timeout);
+    if (is_ == state::establishing && how_.tls.on) silent += "; if it does not speak TLS, write redis://";
     if (is_ == state::up && !pending_.empty() && now - std::max(pending_.front().sent, heard_) >= how_.timeout) {
         doom({errc::unreachable, silent});
     } else if ((is_ == state::resolving || is_ == state::establishing || is_ == state::greeting) &&

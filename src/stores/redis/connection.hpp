@@ -122,6 +122,7 @@ private:
     void disarm();
     void arm_later();
     void tick_later();
+    trouble end_of_stream(const transport::result& how) const;
     void doom(trouble why);
     void broke(lock& held, trouble why);
 
