@@ -6,7 +6,6 @@
 #include <mortise/error.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include <errno.h>
@@ -27,14 +26,6 @@ constexpr std::size_t most_unsent = std::size_t{64} << 20;
 
 constexpr milliseconds first_pause{20};
 constexpr milliseconds longest_pause{1000};
-
-constexpr int least_version = 7;
-
-int major_version(std::string_view text) {
-    int n = 0;
-    std::from_chars(text.data(), text.data() + text.size(), n);
-    return n;
-}
 
 // This thread reads for itself in a moment.
 thread_local bool waits_soon = false;
@@ -90,6 +81,11 @@ bool connection::up() const {
 bool connection::down() const {
     lock held{mutex_};
     return is_ == state::down;
+}
+
+std::string connection::flaw() const {
+    lock held{mutex_};
+    return flaw_.empty() ? "" : plan_.where.shown() + ": " + flaw_;
 }
 
 trouble connection::last_trouble() const {
@@ -441,23 +437,8 @@ void connection::establish(const std::shared_ptr<transport>& line) {
 }
 
 void connection::greet(const std::shared_ptr<transport>& line) {
-    std::string bytes;
-    const bool secret = !plan_.password.empty();
-    command hello{bytes, static_cast<std::size_t>(secret ? 7 : 4)};
-    hello << "HELLO"
-          << "3";
-    if (secret) hello << "AUTH" << (plan_.user.empty() ? "default" : std::string_view{plan_.user}) << plan_.password;
-    hello << "SETNAME"
-          << "mortise";
-    greetings_due_ = 1;
-    if (plan_.database != 0) {
-        command{bytes, 2} << "SELECT" << std::int64_t{plan_.database};
-        ++greetings_due_;
-    }
-    if (!plan_.inbox.empty()) {
-        command{bytes, 2} << "SUBSCRIBE" << plan_.inbox;
-        ++greetings_due_;
-    }
+    greeting_ = greeting{how_, plan_};
+    const std::string& bytes = greeting_.bytes();
     const transport::result said = line->write(bytes);  // a fresh socket takes more than this
     lock held{mutex_};
     if (line != line_) return;
@@ -468,35 +449,17 @@ void connection::greet(const std::shared_ptr<transport>& line) {
 
 // False: the connection is no more.
 bool connection::greeted(const reply& said) {
-    const auto refuse = [&](errc code, const std::string& what, bool hopeless) {
-        lock held{mutex_};
-        broke(held, {code, what, hopeless});
-        return false;
-    };
-    if (said.error()) {
-        const std::string text{said.text};
-        if (text.starts_with("WRONGPASS")) return refuse(errc::denied, "wrong user or password", true);
-        if (text.starts_with("NOAUTH"))
-            return refuse(errc::denied, "a password is needed: redis://user:password@host, or password_file=FILE",
-                          true);
-        if (text.starts_with("NOPERM"))
-            return refuse(errc::denied, "the user lacks a right; mortise doctor prints what is needed (" + text + ")",
-                          true);
-        const bool passing = text.starts_with("LOADING") || text.starts_with("MASTERDOWN") || text.starts_with("BUSY");
-        return refuse(passing ? errc::unreachable : errc::unsupported, text, !passing);
-    }
-    if (said.is == reply::kind::list && plan_.greets) {
-        const std::string version{said.at("version").text};
-        if (major_version(version) < least_version)
-            return refuse(errc::unsupported, "is Redis " + version + ", and 7.0 or newer is needed", true);
-        if (plan_.masters_only && said.at("role").text != "master")
-            return refuse(errc::unreachable, "is a replica, and locks are taken on the master", false);
-    }
+    const auto wrong = greeting_.take(said);
     lock held{mutex_};
-    if (is_ != state::greeting || --greetings_due_ > 0) return is_ == state::greeting;
+    if (wrong) {
+        broke(held, *wrong);
+        return false;
+    }
+    if (is_ != state::greeting || !greeting_.complete()) return is_ == state::greeting;
     is_ = state::up;
     failures_ = 0;
     last_ = {};
+    flaw_ = greeting_.flaw();
     if (!out_.empty() && !sending_) flush(held);
     held.unlock();
     if (tell_.up) tell_.up();

@@ -13,6 +13,7 @@
 // fails with reply::kind::failed: whether it took effect is not known.
 #pragma once
 
+#include "stores/redis/greeting.hpp"
 #include "stores/redis/poller.hpp"
 #include "stores/redis/resolve.hpp"
 #include "stores/redis/resp.hpp"
@@ -40,25 +41,9 @@ namespace mortise::inline v0::stores::redis {
 // Called once, from the thread that reads, with no lock held. Replies are good during the call.
 using handler = unique_function<void(const reply&)>;
 
-// Why nothing gets through. Hopeless: it will not mend by itself (a password, a certificate).
-struct trouble {
-    errc code = errc::unreachable;
-    std::string what{};
-    bool hopeless = false;
-};
-
 class connection : public std::enable_shared_from_this<connection> {
 public:
-    struct plan {
-        endpoint where;         // port 0: not known yet
-        std::string unknown{};  // what to say then
-        std::string user{};
-        std::string password{};
-        int database = 0;
-        std::string inbox{};  // a channel to subscribe to; empty: none
-        bool greets = true;   // false: speaks to a sentinel, which has no roles and no databases
-        bool masters_only = true;
-    };
+    using plan = connection_plan;
     // Called from the thread that reads, with no lock held.
     struct hooks {
         std::function<void(std::string_view channel, std::string_view message)> pushed{};
@@ -98,6 +83,9 @@ public:
     void start();
 
     bool up() const;
+    // Of a strict client: why nothing should be claimed here, as it was found on connecting. Empty: no reason.
+    bool strict() const noexcept { return how_.strict; }
+    std::string flaw() const;
     bool down() const;  // it was tried, and failed
     // Why it is not up; nothing while it is, or has not been tried.
     trouble last_trouble() const;
@@ -162,7 +150,8 @@ private:
     std::string out_;
     bool sending_ = false;
     std::deque<pending> pending_;
-    unsigned greetings_due_ = 0;
+    greeting greeting_;  // of whoever reads
+    std::string flaw_;
 
     const void* reading_ = nullptr;       // a sleeper, or this for the io thread
     std::list<spi::sleeper*> followers_;  // asleep, or answered

@@ -44,6 +44,7 @@ public:
     call& operator<<(std::string_view argument);
     call& operator<<(std::int64_t argument);
 
+    bool takes() const noexcept;  // a claim
     std::string by_digest() const;
     std::string by_source() const;
 

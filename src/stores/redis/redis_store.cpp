@@ -2,6 +2,7 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "stores/redis/checkup.hpp"
 #include "stores/redis/messages.hpp"
 #include "stores/redis/names.hpp"
 #include "stores/redis/promised.hpp"
@@ -55,6 +56,9 @@ public:
     void release(std::string_view name, const claim_id&, spi::reply<spi::release_answer>) override;
     void list(spi::reply<spi::listing>) override;
     void break_hold(const spi::break_request&, spi::reply<spi::break_answer>) override;
+    void check(spi::reply<std::vector<finding>> done) override {
+        check_up(how_, servers_, around_.clock, std::move(done));
+    }
     mortise::raw_limits raw_limits() const override { return bare_limits(how_); }
     void will_sleep(bool whether) noexcept override { connection::will_wait(whether); }
     void sleep(spi::sleeper& who) override { servers_->wait(who); }
@@ -426,7 +430,9 @@ void redis_store::close() noexcept {
 
 spi::store_factory open(const base::url& address) {
     return [how = settings::of(address)](const spi::context& around) {
-        return std::make_unique<redis_store>(how, around);
+        settings mine = how;
+        mine.strict = around.strict;
+        return std::make_unique<redis_store>(std::move(mine), around);
     };
 }
 

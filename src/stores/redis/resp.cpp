@@ -57,6 +57,7 @@ struct reader::cursor {
         if (at == end) return outcome::more;
         if (++elements > most_elements || depth > deepest) return outcome::broken;
         const char type = *at++;
+        if (std::string_view{"+-:$*_#,(!=%~>|"}.find(type) == std::string_view::npos) return outcome::broken;
         outcome why = outcome::value;
         const auto head = line(why);
         if (!head) return why;

@@ -188,7 +188,7 @@ std::vector<hostile> hostile_streams() {
     return {
         {"no type", "hello\r\n"},
         {"a web server", "HTTP/1.1 400 Bad Request\r\n\r\n"},
-        {"a tls alert", std::string("\x15\x03\x01\x00\x02\x02\x46\r\n", 9)},
+        {"a tls alert", std::string("\x15\x03\x01\x00\x02\x02\x46", 7)},
         {"a bare line feed", "+OK\n"},
         {"no number", ":one\r\n"},
         {"an empty number", ":\r\n"},

@@ -31,6 +31,7 @@ const scripts& scripts::all() {
         .refresh = make(keeps, {lua::state, lua::refresh}),
         .break_hold = make(keeps, {lua::state, lua::break_hold}),
         .show = make(looks, {lua::show}),
+        .rights = make(looks, {lua::rights}),
     };
     return made;
 }

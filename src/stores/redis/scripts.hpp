@@ -23,6 +23,7 @@ struct scripts {
     script refresh;
     script break_hold;
     script show;
+    script rights;
 
     static const scripts& all();
 };
@@ -38,6 +39,7 @@ extern const std::string_view renew;
 extern const std::string_view refresh;
 extern const std::string_view break_hold;
 extern const std::string_view show;
+extern const std::string_view rights;
 }  // namespace lua
 
 std::string sha1_of(std::string_view text);  // in hex

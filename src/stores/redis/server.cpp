@@ -5,7 +5,18 @@
 
 namespace mortise::inline v0::stores::redis {
 
-void run(const std::shared_ptr<connection>& on, call what, handler done, bool asking) {
+namespace {
+
+// The same as once_up, but a strict client has a reason against claims where a promise is broken.
+void once_fit(const std::shared_ptr<connection>& on, handler then) {
+    once_up(on, [on, then = std::move(then)](const reply& said) mutable {
+        const std::string flaw = said.failure() ? "" : on->flaw();
+        if (flaw.empty()) return then(said);
+        then({.is = reply::kind::failed, .number = static_cast<int>(errc::unsupported), .text = flaw});
+    });
+}
+
+void send(const std::shared_ptr<connection>& on, call what, handler done, bool asking) {
     static const std::string ask = "*1\r\n$6\r\nASKING\r\n";
     const std::string bytes = what.by_digest();
     handler answered = [on, what = std::move(what), done = std::move(done), asking](const reply& said) mutable {
@@ -22,9 +33,19 @@ void run(const std::shared_ptr<connection>& on, call what, handler done, bool as
     on->send(ask + bytes, std::move(both));
 }
 
+}  // namespace
+
+void run(const std::shared_ptr<connection>& on, call what, handler done, bool asking) {
+    if (!on->strict() || !what.takes()) return send(on, std::move(what), std::move(done), asking);
+    once_fit(on, [on, what = std::move(what), done = std::move(done), asking](const reply& said) mutable {
+        if (said.failure()) return done(said);
+        send(on, std::move(what), std::move(done), asking);
+    });
+}
+
 void once_up(const std::shared_ptr<connection>& on, handler then) {
     if (on->up()) return then({.is = reply::kind::text});
-    on->send("*1\r\n$4\r\nPING\r\n", std::move(then));
+    on->send("*1\r\n$4\r\nTIME\r\n", std::move(then));  // PING would need one more right
 }
 
 void durable_line::run(call what, unsigned replicas, durable_handler done) {
@@ -108,7 +129,8 @@ void server::run_durably(call what, unsigned replicas, durable_handler done) {
         line = durable_;
     }
     // A claim that is put in line is granted over the other connection.
-    once_up(shared_, [line, what = std::move(what), replicas, done = std::move(done)](const reply& said) mutable {
+    const auto ready = what.takes() ? &once_fit : &once_up;
+    ready(shared_, [line, what = std::move(what), replicas, done = std::move(done)](const reply& said) mutable {
         if (said.failure()) return done(said, 0);
         line->run(std::move(what), replicas, std::move(done));
     });

@@ -46,6 +46,7 @@ struct settings {
 
     tls_settings tls;
 
+    bool strict = false;    // client_options::strict
     unsigned replicas = 0;  // that have to acknowledge
     std::chrono::nanoseconds replica_timeout = std::chrono::seconds{1};
 

@@ -1,0 +1,92 @@
+#include "stores/redis/greeting.hpp"
+
+#include "base/text.hpp"
+#include "stores/redis/facts.hpp"
+#include "stores/redis/rights.hpp"
+
+#include <charconv>
+
+namespace mortise::inline v0::stores::redis {
+namespace {
+
+constexpr int least_version = 7;
+
+int major_version(std::string_view text) {
+    int n = 0;
+    std::from_chars(text.data(), text.data() + text.size(), n);
+    return n;
+}
+
+constexpr const char* doctor_knows = "; mortise doctor prints the rights that are needed";
+
+}  // namespace
+
+greeting::greeting(const settings& how, const connection_plan& plan) : how_(how), plan_(plan) {
+    const bool secret = !plan_.password.empty();
+    command hello{bytes_, static_cast<std::size_t>(secret ? 7 : 4)};
+    hello << "HELLO"
+          << "3";
+    if (secret) hello << "AUTH" << (plan_.user.empty() ? "default" : std::string_view{plan_.user}) << plan_.password;
+    hello << "SETNAME"
+          << "mortise";
+    due_.push_back(question::who);
+    if (plan_.database != 0) {
+        append(bytes_, {"SELECT", std::to_string(plan_.database)});
+        due_.push_back(question::database);
+    }
+    if (!plan_.inbox.empty()) {
+        append(bytes_, {"SUBSCRIBE", plan_.inbox});
+        due_.push_back(question::inbox);
+    }
+    if (!plan_.greets) return;
+    bytes_ += rights_call(rights_of_scripts(how_)).by_source();
+    due_.push_back(question::rights);
+    if (how_.strict) {
+        append(bytes_, {"INFO", "memory", "persistence"});
+        due_.push_back(question::setup);
+    }
+}
+
+std::optional<trouble> greeting::take(const reply& said) {
+    const question about = due_.front();
+    due_.pop_front();
+    if (said.error()) return refused(about, std::string(said.text));
+    if (about == question::who && plan_.greets) return known(said);
+    if (about == question::rights) return allowed(said);
+    if (about == question::setup) flaw_ = broken_promise(facts::of(said.text));
+    return std::nullopt;
+}
+
+std::optional<trouble> greeting::refused(question about, const std::string& text) const {
+    const auto begins = [&](std::string_view with) { return text.starts_with(with); };
+    if (begins("WRONGPASS")) return trouble{errc::denied, "wrong user or password", true};
+    if (begins("NOAUTH"))
+        return trouble{errc::denied, "a password is needed: redis://user:password@host, or password_file=FILE", true};
+    if (begins("NOPERM")) return trouble{errc::denied, "a right is missing (" + text + ")" + doctor_knows, true};
+    if (begins("LOADING") || begins("MASTERDOWN") || begins("BUSY")) return trouble{errc::unreachable, text};
+    if (about == question::who && text.find("unknown command") != text.npos)
+        return trouble{errc::unsupported, "is no Redis 7.0 or newer (" + text + ")", true};
+    return trouble{errc::unsupported, text, true};
+}
+
+std::optional<trouble> greeting::known(const reply& said) const {
+    const std::string version{said.at("version").text};
+    if (version.empty())
+        return trouble{errc::unsupported, "does not answer HELLO as Redis does; is the port right?", true};
+    if (major_version(version) < least_version)
+        return trouble{errc::unsupported, "is Redis " + version + ", and 7.0 or newer is needed", true};
+    if (plan_.masters_only && said.at("role").text != "master")
+        return trouble{errc::unreachable,
+                       "is a replica, and locks are taken on the master; give the master's address, or its sentinels'"};
+    return std::nullopt;
+}
+
+std::optional<trouble> greeting::allowed(const reply& said) const {
+    const auto asked = rights_of_scripts(how_);
+    const auto denied = read_denied(said, asked.size());
+    if (denied.empty()) return std::nullopt;
+    const std::string user = base::quoted(plan_.user.empty() ? "default" : plan_.user);
+    return trouble{errc::denied, "the user " + user + " lacks " + shown(how_, asked, denied) + doctor_knows, true};
+}
+
+}  // namespace mortise::inline v0::stores::redis

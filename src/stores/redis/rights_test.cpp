@@ -1,0 +1,179 @@
+// The rights that are needed: those that are in the list, all of them, and no others.
+#include "stores/redis/rights.hpp"
+
+#include "stores/redis/servers/complaint.hpp"
+#include "stores/redis/servers/single.hpp"
+
+#include <mortise/client.hpp>
+
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace mortise::stores::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using servers::canary;
+using servers::complaint_of;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// Every verb of a client, as a user with few rights.
+class redis_rights : public ::testing::Test {
+protected:
+    std::string url() const {
+        return "redis://few:" + std::string(canary) + "@" + address_ + "/" + std::to_string(how_.database) +
+               "?timeout=1s";
+    }
+    void give(const std::string& rules) {
+        std::vector<std::string> words{"acl", "setuser", "few", "reset", "on", std::string(">") + canary};
+        std::istringstream in{rules};
+        for (std::string word; in >> word;) words.push_back(word);
+        on_.node().command(words);
+    }
+
+    // What each verb complained of: "list: what".
+    std::vector<std::string> complaints() {
+        std::vector<std::string> all;
+        const auto judge = [&](const std::string& verb, const std::function<void()>& doing) {
+            try {
+                doing();
+            } catch (const error& e) {
+                EXPECT_THAT(e.what(), Not(HasSubstr(canary)));
+                if (e.code() == errc::denied)
+                    all.push_back(verb + ": " + e.what());
+                else
+                    ADD_FAILURE() << verb << ": " << e.what();
+            }
+        };
+        judge("claim and wait", [&] {
+            client locks{url()};
+            client others{url()};
+            hold mine = locks.acquire("n");
+            std::jthread later{[&] {
+                std::this_thread::sleep_for(50ms);
+                EXPECT_EQ(mine.release(), release_result::released);
+            }};
+            hold theirs = others.acquire("n", {.wait = 20s});
+            EXPECT_EQ(theirs.release(), release_result::released);
+        });
+        judge("list and break", [&] {
+            client locks{url()};
+            hold mine = locks.acquire("n");
+            const auto seen = locks.list();
+            ASSERT_EQ(seen.size(), 1u);
+            std::error_code ec;
+            EXPECT_TRUE(locks.break_lock("n", seen[0].holder.token, "test", ec)) << ec.message();
+        });
+        judge("claim that waits for replicas", [&] {
+            client locks{url(), {.patience = 200ms}};
+            const attempt got = locks.try_acquire("n", {.durability = durability::wait(1)});
+            ASSERT_FALSE(got);
+            if (got.refusal().reason == errc::denied) throw error(errc::denied, got.refusal().detail);
+        });
+        judge("strict claim", [&] {
+            client locks{url(), {.strict = true}};
+            static_cast<void>(locks.acquire("n"));
+        });
+        return all;
+    }
+
+    servers::single on_{{"appendonly yes"}};
+    const std::string address_ = on_.node().address();
+    settings how_ = [] {
+        settings s;
+        s.user = "few";
+        s.database = 1;
+        return s;
+    }();
+};
+
+std::vector<std::string> problems(const std::string& url) {
+    std::vector<std::string> all;
+    std::error_code ec;
+    client locks{url};
+    for (const finding& one : locks.check(ec)) {
+        EXPECT_THAT(one.what + one.remedy, Not(HasSubstr(canary)));
+        if (one.is == finding::grade::problem) all.push_back(one.what + " -> " + one.remedy);
+    }
+    EXPECT_FALSE(ec) << ec.message();
+    return all;
+}
+
+TEST_F(redis_rights, those_of_the_list_suffice) {
+    give(acl_rules(how_));
+    EXPECT_THAT(complaints(), IsEmpty());
+    EXPECT_THAT(problems(url()), IsEmpty());
+}
+
+TEST_F(redis_rights, each_of_the_list_is_needed_and_named_when_it_is_missing) {
+    const auto needed = needed_rights(how_);
+    ASSERT_GT(needed.size(), 15u);
+    for (const right& one : needed) {
+        SCOPED_TRACE(one.rule);
+        give(acl_rules(how_) + " -" + one.rule.substr(1));
+        const auto heard = complaints();
+        const std::string command = one.rule.substr(1);
+        EXPECT_THAT(heard, Not(IsEmpty()));
+        for (const std::string& what : heard) EXPECT_THAT(what, HasSubstr(command));
+        const auto found = problems(url());
+        ASSERT_EQ(found.size(), 1u);
+        EXPECT_THAT(found[0], HasSubstr(command));
+    }
+}
+
+TEST_F(redis_rights, keys_and_channels_are_named_too) {
+    give(acl_rules(how_) + " resetkeys ~other:*");
+    auto heard = complaint_of(url());
+    EXPECT_EQ(heard.code, errc::denied);
+    EXPECT_TRUE(heard.readable()) << heard.what;
+    EXPECT_THAT(heard.what,
+                AllOf(HasSubstr("'few' lacks ~mortise:*"), Not(HasSubstr("+hset")), HasSubstr("mortise doctor")));
+    EXPECT_LT(heard.after, servers::long_patience / 2);
+
+    give(acl_rules(how_) + " resetchannels &other:*");
+    heard = complaint_of(url());
+    EXPECT_EQ(heard.code, errc::denied);
+    EXPECT_THAT(heard.what, HasSubstr("channels"));
+}
+
+TEST_F(redis_rights, a_right_that_is_taken_away_later_is_missed_when_it_is_used) {
+    give(acl_rules(how_));
+    client locks{url()};
+    static_cast<void>(locks.acquire("n"));
+    on_.node().command({"acl", "setuser", "few", "-hset"});
+    std::error_code ec;
+    static_cast<void>(locks.acquire("n", {}, ec));
+    EXPECT_EQ(ec, errc::denied) << ec.message();
+}
+
+// The prefix may hold what is a sign in patterns.
+TEST(redis_acl, names_the_prefix_word_for_word) {
+    settings how;
+    how.prefix = "a*b";
+    EXPECT_THAT(acl_rules(how),
+                ::testing::StartsWith("resetkeys ~a\\*b:* resetchannels &a\\*b:* -@all +eval +evalsha "));
+    EXPECT_THAT(acl_command(how), ::testing::StartsWith("ACL SETUSER mortise on >PASSWORD resetkeys "));
+    how.user = "ann";
+    EXPECT_THAT(acl_command(how), ::testing::StartsWith("ACL SETUSER ann on >PASSWORD "));
+}
+
+TEST(redis_acl, a_cluster_and_a_database_need_more) {
+    settings how;
+    EXPECT_THAT(acl_rules(how), AllOf(Not(HasSubstr("+cluster")), Not(HasSubstr("+select"))));
+    how.database = 2;
+    EXPECT_THAT(acl_rules(how), HasSubstr(" +select"));
+    how.database = 0;
+    how.shape = settings::topology::cluster;
+    EXPECT_THAT(acl_rules(how), AllOf(HasSubstr(" +cluster|slots"), HasSubstr(" +asking")));
+}
+
+}  // namespace
+}  // namespace mortise::stores::redis
