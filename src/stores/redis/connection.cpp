@@ -113,7 +113,7 @@ void connection::send(std::string_view bytes, std::vector<handler> done) {
             for (handler& one : done) pending_.push_back({std::move(one), now});
             if (!ticking_) tick_later();
             if (is_ == state::up && !sending_) flush(held);
-            if (!waits_soon && is_ == state::up && reading_ == nullptr && !armed_) arm(sending_);
+            if (!(waits_soon && plan_.waited_on) && is_ == state::up && reading_ == nullptr && !armed_) arm(blocked_);
             return;
         }
         why = is_ == state::down ? last_
@@ -139,17 +139,14 @@ void connection::flush(lock& held) {
             rest.remove_prefix(said.bytes);
         }
         held.lock();
-        if (line != line_) {  // it broke meanwhile, and all that was sent has failed
-            if (is_ != state::up) break;
-            bytes.clear();
-            continue;
-        }
+        if (line != line_) return;  // it broke meanwhile: all that was sent has failed, and others send by now
         if (said.is == transport::outcome::failed || said.is == transport::outcome::closed) {
             doom({errc::unreachable, said.why});
             break;
         }
         if (!rest.empty()) {
             out_.insert(0, rest);
+            blocked_ = true;
             arm(true);
             return;  // sending_ stays: ready() goes on
         }
@@ -161,6 +158,7 @@ void connection::flush(lock& held) {
 // ---- who reads
 
 bool connection::wait(spi::sleeper& who, bool only_while_expecting) {
+    waits_soon = false;  // what the answers to others make it send is not what it waits for
     lock held{mutex_};
     while (true) {
         if (who.is.load() == spi::sleeper::answered && reading_ != &who) return true;
@@ -179,7 +177,7 @@ bool connection::wait(spi::sleeper& who, bool only_while_expecting) {
             continue;
         }
         const std::shared_ptr<transport> line = line_;
-        const auto expecting = [&] { return !only_while_expecting || !pending_.empty() || sending_; };
+        const auto expecting = [&] { return !only_while_expecting || !pending_.empty(); };
         bool goes_on = line && is_ == state::up && expecting();
         held.unlock();
         reading_for = &who;
@@ -227,8 +225,8 @@ void connection::pass_on() {
         next->is.notify_one();
         return;
     }
-    if (!pending_.empty() || pushes_ || sending_) {
-        arm(sending_);
+    if (!pending_.empty() || pushes_ || blocked_) {
+        arm(blocked_);
     } else {
         arm_later();
     }
@@ -241,7 +239,7 @@ void connection::arm(bool to_write) {
 }
 
 void connection::disarm() {
-    if (!armed_ || sending_) return;
+    if (!armed_ || blocked_) return;
     armed_ = false;
     sockets_.arm(polled_, false, false);
 }
@@ -253,14 +251,14 @@ void connection::arm_later() {
         if (!self) return;
         lock held{self->mutex_};
         self->arming_ = false;
-        if (self->is_ == state::up && self->reading_ == nullptr) self->arm(self->sending_);
+        if (self->is_ == state::up && self->reading_ == nullptr) self->arm(self->blocked_);
     });
 }
 
 void connection::expect_pushes(bool whether) {
     lock held{mutex_};
     pushes_ = whether;
-    if (whether && !waits_soon && is_ == state::up && reading_ == nullptr && !armed_) arm(sending_);
+    if (whether && !waits_soon && is_ == state::up && reading_ == nullptr && !armed_) arm(blocked_);
 }
 
 // The io thread, told by the poller.
@@ -273,7 +271,7 @@ void connection::ready() {
         line = line_;
         was = is_;
         if (!line || was == state::closed) return;
-        if (was == state::up && sending_) flush(held);
+        if (was == state::up && std::exchange(blocked_, false)) flush(held);
         if (reading_ != nullptr && reading_ != this) return;  // a caller does
         reading_ = this;
         ++inside_;
@@ -492,6 +490,7 @@ void connection::broke(lock& held, trouble why) {
     is_ = state::down;
     armed_ = false;
     sending_ = false;
+    blocked_ = false;
     out_.clear();
     input_ = {};
     if (reading_ == this) reading_ = nullptr;

@@ -148,7 +148,8 @@ private:
     std::optional<trouble> doom_;
 
     std::string out_;
-    bool sending_ = false;
+    bool sending_ = false;  // somebody does
+    bool blocked_ = false;  // ... but the socket takes no more: the io thread will go on
     std::deque<pending> pending_;
     greeting greeting_;  // of whoever reads
     std::string flaw_;

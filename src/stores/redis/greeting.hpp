@@ -30,6 +30,7 @@ struct connection_plan {
     std::string inbox{};  // a channel to subscribe to; empty: none
     bool greets = true;   // false: speaks to a sentinel, which has no roles, no databases and no scripts
     bool masters_only = true;
+    bool waited_on = true;  // callers wait() for its answers; else the io thread reads them
 };
 
 // All questions go out at once, so that it costs one round trip: who we are; the database; the inbox; whether the user may do

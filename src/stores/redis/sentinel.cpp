@@ -53,7 +53,8 @@ public:
                                  .password = how.sentinel_password,
                                  .inbox = std::string(switched),
                                  .greets = false,
-                                 .masters_only = false},
+                                 .masters_only = false,
+                                 .waited_on = false},
                 connection::hooks{
                     .pushed = [this, i](std::string_view, std::string_view message) { has_switched(i, message); },
                     .up = [this, i] { ask_sentinel(i); }},
