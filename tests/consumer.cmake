@@ -13,10 +13,11 @@ if(MORTISE_INSTALL)
 endif()
 
 get_target_property(objects mortise SOURCES)
+get_property(store_libraries GLOBAL PROPERTY MORTISE_STORE_LIBRARIES)
 add_library(mortise_shared_check SHARED ${objects})
 set_target_properties(mortise_shared_check PROPERTIES LINKER_LANGUAGE CXX)
 target_link_options(mortise_shared_check PRIVATE -Wl,--no-undefined)
-target_link_libraries(mortise_shared_check PRIVATE Threads::Threads)
+target_link_libraries(mortise_shared_check PRIVATE Threads::Threads ${store_libraries})
 target_include_directories(mortise_shared_check PUBLIC ${PROJECT_SOURCE_DIR}/include)
 
 add_executable(consumer_shared consumer/main.cpp)
