@@ -71,7 +71,7 @@ std::optional<mortise::holder> holder_of(words& from, std::uint64_t counter, mic
 void tell(call& to, const asking_party& who) {
     to << who.inboxes() << us(waiting_life) << us(push_grace) << (who.receivers_count ? "1" : "0");
 }
-constexpr std::size_t told = 4;
+constexpr std::size_t things_told = 4;
 
 }  // namespace
 
@@ -114,7 +114,7 @@ call claim_call(const asking_party& who, std::string_view key, const spi::claim_
     std::string rest = renewed ? "r" : "-";
     rest += who.client + ' ' + std::to_string(who.pid) + ' ' + std::to_string(who.host.size()) + ' ' + who.host;
     rest += wanted.label;
-    call made{scripts::all().claim, 1, 7 + told};
+    call made{scripts::all().claim, 1, 7 + things_told};
     made << key << wanted.id.hex() << std::int64_t{wanted.capacity} << std::int64_t{wanted.weight}
          << us(wanted.lease.value_or(spi::duration::zero())) << flags
          << (wanted.instead_of == claim_id{} ? std::string(32, ' ') : wanted.instead_of.hex()) << rest;
@@ -123,21 +123,21 @@ call claim_call(const asking_party& who, std::string_view key, const spi::claim_
 }
 
 call release_call(const asking_party& who, std::string_view key, const claim_id& id) {
-    call made{scripts::all().release, 1, 2 + told};
+    call made{scripts::all().release, 1, 2 + things_told};
     made << key << id.hex() << who.client;
     tell(made, who);
     return made;
 }
 
 call refresh_call(const asking_party& who, std::string_view key) {
-    call made{scripts::all().refresh, 1, 1 + told};
+    call made{scripts::all().refresh, 1, 1 + things_told};
     made << key << who.client;
     tell(made, who);
     return made;
 }
 
 call break_call(const asking_party& who, std::string_view key, std::uint64_t counter) {
-    call made{scripts::all().break_hold, 1, 1 + told};
+    call made{scripts::all().break_hold, 1, 1 + things_told};
     made << key << std::to_string(counter);
     tell(made, who);
     return made;

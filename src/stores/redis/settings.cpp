@@ -127,9 +127,9 @@ settings settings::of(const base::url& address) {
          [&](const std::string& v) { s.sentinel_password = first_line_of(address, "sentinel_password_file", v); }},
         {"wait",
          [&](const std::string& v) {
-             const auto replicas = number_in<unsigned>(v, 0, 100);
-             if (!replicas) bad(address, "wait must be a number of replicas, 0 to 100");
-             s.replicas = *replicas;
+             const auto given = number_in<unsigned>(v, 0, 100);
+             if (!given) bad(address, "wait must be a number of replicas, 0 to 100");
+             s.replicas = *given;
          }},
         {"wait_timeout", [&](const std::string& v) { s.replica_timeout = duration_of(address, "wait_timeout", v); }},
     };
