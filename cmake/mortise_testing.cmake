@@ -45,18 +45,31 @@ function(mortise_filter_of fixture result)
 endfunction()
 
 # mortise_add_tests(<target> SOURCES <file>... [LIBRARIES <target>...] [PROPERTIES <ctest property> <value>...]
-#     [STORES all|plain] [WITHOUT_LIBRARY])
+#     [STORES all|plain] [WITHOUT_LIBRARY] [OPTIMISED])
 # One program, each of its tests a ctest entry. It sees the internals of the library and tests/support, unless it is
 # said to do without. STORES says that its tests have fixtures as parameters, all of them or the plain one of each store:
-# then all tests of a fixture that starts a server are one entry, <target>.<fixture>.
+# then all tests of a fixture that starts a server are one entry, <target>.<fixture>. OPTIMISED is for long runs. The
+# random histories in *_property_test.cpp are such, and a program of their own: <target> with _histories for _tests.
 function(mortise_add_tests target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "WITHOUT_LIBRARY" "STORES" "SOURCES;LIBRARIES;PROPERTIES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "WITHOUT_LIBRARY;OPTIMISED" "STORES" "SOURCES;LIBRARIES;PROPERTIES")
+    set(histories ${arg_SOURCES})
+    list(FILTER histories INCLUDE REGEX "_property_test\\.cpp$")
+    if(histories AND NOT arg_OPTIMISED)
+        list(REMOVE_ITEM arg_SOURCES ${histories})
+        string(REGEX REPLACE "_tests$" "_histories" of_histories ${target})
+        mortise_add_tests(${of_histories} OPTIMISED
+            SOURCES ${histories} LIBRARIES ${arg_LIBRARIES} PROPERTIES ${arg_PROPERTIES})
+    endif()
     add_executable(${target} ${arg_SOURCES})
     mortise_own(${target})
     mortise_allow_threads_after_fork(${target})
     target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
+    if(MORTISE_UNITY_TESTS)
+        set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+        target_compile_options(${target} PRIVATE -Wno-shadow)  # of a name in another file
+    endif()
     # Half the time to compile, or less. The library keeps its own flags: it is what is to be watched.
-    if(MORTISE_SANITIZE)
+    if(NOT arg_OPTIMISED)
         target_compile_options(${target} PRIVATE -O0)
     endif()
     if(MORTISE_SANITIZE MATCHES "undefined")
