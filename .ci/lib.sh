@@ -58,6 +58,8 @@ need_programs() {
             g++) programs='g++ c++ clang++' text='a C++20 compiler (g++ 12 or clang 14, or newer)' ;;
             cmake) programs=cmake text='CMake 3.25 or newer' ;;
             ninja-build) programs='ninja' text='Ninja' ;;
+            redis-server) programs='redis-server' text='Redis 7.0 or newer (redis-server and redis-cli)' ;;
+            openssl) programs='openssl' text='the command openssl' ;;
             clang-*[0-9]) programs="$(echo "$package" | sed 's/^clang-\([0-9]*\)$/clang++-\1/') ${package%-*}" text=$package ;;
             *) continue ;; # libraries: CMake looks for them and says what it misses
         esac
@@ -70,7 +72,7 @@ need_programs() {
     done
     [ -z "$missing" ] || fail "This system has no apt, so nothing can be installed here. Please install:$missing
 All that is needed: a C++20 compiler, CMake 3.25 or newer and Ninja; for the tests also GoogleTest 1.12 or newer,
-Boost 1.81 or newer, clang 14 and, to check the format, clang-format 14."
+Boost 1.81 or newer, OpenSSL 3.0 or newer, Redis 7.0 or newer, clang 14 and, to check the format, clang-format 14."
 }
 
 # Configures build/, saying nothing unless it fails.

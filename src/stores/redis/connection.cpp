@@ -327,7 +327,7 @@ void connection::hand_out(const std::shared_ptr<transport>& line) {
             if (is_ != state::greeting)
                 return broke(held, {errc::unreachable, "what it says is Redis' protocol no longer"});
             broke(held,
-                  {errc::unsupported,
+                  {errc::unreachable,
                    "what it says is not Redis' protocol; is the port right? If it speaks TLS, write rediss:// or tls=1",
                    true});
             return;

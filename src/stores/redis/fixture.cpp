@@ -1,7 +1,10 @@
 #include "stores/redis/fixture.hpp"
 
 #include "stores/redis/names.hpp"
+#include "stores/redis/rights.hpp"
 #include "stores/redis/servers/single.hpp"
+#include "stores/redis/servers/with_tls.hpp"
+#include "stores/redis/tls.hpp"
 #include "support/waiting.hpp"
 
 #include <chrono>
@@ -85,11 +88,23 @@ std::unique_ptr<spi::fixture> on_one_server() {
         [](servers::single& on) { return "redis://" + on.node().address() + "?"; });
 }
 
+// As a user with the rights that are needed, and no others.
+std::unique_ptr<spi::fixture> over_tls() {
+    using servers::with_tls;
+    return std::make_unique<redis_fixture<with_tls>>(
+        "redis_tls", [] { return std::make_unique<with_tls>(acl_rules({})); },
+        [](with_tls& on) {
+            return std::string("rediss://") + with_tls::user + ":" + with_tls::password +
+                   "@localhost:" + std::to_string(on.node().port()) + "?ca=" + on.files().authority + "&";
+        });
+}
+
 }  // namespace
 
 spi::fixtures make_fixtures() {
     spi::fixtures all;
     all.push_back(on_one_server());
+    if (has_tls()) all.push_back(over_tls());
     return all;
 }
 

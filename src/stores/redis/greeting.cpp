@@ -72,7 +72,7 @@ std::optional<trouble> greeting::refused(question about, const std::string& text
 std::optional<trouble> greeting::known(const reply& said) const {
     const std::string version{said.at("version").text};
     if (version.empty())
-        return trouble{errc::unsupported, "does not answer HELLO as Redis does; is the port right?", true};
+        return trouble{errc::unreachable, "does not answer HELLO as Redis does; is the port right?", true};
     if (major_version(version) < least_version)
         return trouble{errc::unsupported, "is Redis " + version + ", and 7.0 or newer is needed", true};
     if (plan_.masters_only && said.at("role").text != "master")

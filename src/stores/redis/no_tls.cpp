@@ -14,6 +14,10 @@ namespace {
 
 }  // namespace
 
+bool has_tls() noexcept {
+    return false;
+}
+
 std::shared_ptr<const tls_context> load(const tls_settings&) {
     refuse();
 }

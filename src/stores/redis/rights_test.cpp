@@ -8,6 +8,8 @@
 
 #include <fstream>
 #include <functional>
+#include <regex>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -163,6 +165,26 @@ TEST(redis_acl, names_the_prefix_word_for_word) {
     EXPECT_THAT(acl_command(how), ::testing::StartsWith("ACL SETUSER mortise on >PASSWORD resetkeys "));
     how.user = "ann";
     EXPECT_THAT(acl_command(how), ::testing::StartsWith("ACL SETUSER ann on >PASSWORD "));
+}
+
+TEST(redis_acl, names_exactly_what_the_scripts_call) {
+    const scripts& all = scripts::all();
+    std::set<std::string> called;
+    const std::regex calls{R"(redis\.p?call\('([A-Z]+)')"};
+    for (const script* one :
+         {&all.claim, &all.release, &all.renew, &all.refresh, &all.break_hold, &all.show, &all.rights})
+        for (std::sregex_iterator it{one->source.begin(), one->source.end(), calls}, end; it != end; ++it)
+            called.insert((*it)[1]);
+    std::set<std::string> asked;
+    for (const right& one : rights_of_scripts({})) asked.insert(one.sample.front());
+    EXPECT_EQ(asked, called);
+}
+
+TEST(redis_acl, the_readme_shows_the_line) {
+    std::ifstream in{std::string(MORTISE_SOURCE_DIR) + "/src/stores/redis/README.md"};
+    std::stringstream text;
+    text << in.rdbuf();
+    EXPECT_THAT(text.str(), HasSubstr("\n" + acl_command({}) + "\n"));
 }
 
 TEST(redis_acl, a_cluster_and_a_database_need_more) {

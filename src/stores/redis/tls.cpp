@@ -269,6 +269,10 @@ tls_context::tls_context(const tls_settings& files) : context_(nullptr, &SSL_CTX
     if (SSL_CTX_use_PrivateKey_file(c, files.key.c_str(), SSL_FILETYPE_PEM) != 1) bad("key", files.key);
 }
 
+bool has_tls() noexcept {
+    return true;
+}
+
 std::shared_ptr<const tls_context> load(const tls_settings& files) {
     return std::make_shared<const tls_context>(files);
 }

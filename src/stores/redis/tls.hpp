@@ -19,6 +19,8 @@ struct tls_settings {
     std::shared_ptr<const tls_context> loaded{};  // what the files say
 };
 
+bool has_tls() noexcept;  // this build
+
 // Reads the files, once for a store. Throws mortise::error: bad_url if one cannot be read, `unsupported` if this build has no
 // TLS. The key is never shown.
 std::shared_ptr<const tls_context> load(const tls_settings& files);

@@ -61,14 +61,14 @@ TEST(redis_in_trouble, a_wrong_password_and_a_missing_one) {
 
 TEST(redis_in_trouble, a_server_that_speaks_something_else) {
     const scripted web{"HTTP/1.1 400 Bad Request\r\n\r\n"};
-    expect_final(complaint_of(with_secret(web.address())), errc::unsupported, web.address(), "is the port right?");
+    expect_final(complaint_of(with_secret(web.address())), errc::unreachable, web.address(), "is the port right?");
     EXPECT_THAT(doctors_words(with_secret(web.address())),
                 AllOf(HasSubstr("problem " + web.address()), Not(HasSubstr(canary))));
     const scripted alert{std::string("\x15\x03\x03\x00\x02\x02\x28", 7)};
-    expect_final(complaint_of(with_secret(alert.address())), errc::unsupported, alert.address(),
+    expect_final(complaint_of(with_secret(alert.address())), errc::unreachable, alert.address(),
                  "If it speaks TLS, write rediss:// or tls=1");
     const scripted polite{"+hello to you\r\n"};
-    expect_final(complaint_of(with_secret(polite.address())), errc::unsupported, polite.address(), "HELLO");
+    expect_final(complaint_of(with_secret(polite.address())), errc::unreachable, polite.address(), "HELLO");
 }
 
 TEST(redis_in_trouble, a_server_that_is_too_old) {
