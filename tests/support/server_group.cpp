@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>
@@ -99,6 +100,11 @@ void server_process::start() {
     std::vector<char*> words;
     for (const std::string& word : command_) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
+    std::vector<char*> environment;  // with a wall clock that does not lie: that is for the tests themselves
+    for (char** each = environ; *each != nullptr; ++each)
+        if (const std::string_view is = *each; !is.starts_with("LD_PRELOAD=") && !is.starts_with("MORTISE_TEST_WALL="))
+            environment.push_back(*each);
+    environment.push_back(nullptr);
 
     posix_spawn_file_actions_t files;
     ::posix_spawn_file_actions_init(&files);
@@ -115,7 +121,7 @@ void server_process::start() {
     ::posix_spawnattr_setpgroup(&how, home_.id());
     ::posix_spawnattr_setsigmask(&how, &none);
     ::posix_spawnattr_setsigdefault(&how, &all);
-    const int failed = ::posix_spawnp(&pid_, words[0], &files, &how, words.data(), environ);
+    const int failed = ::posix_spawnp(&pid_, words[0], &files, &how, words.data(), environment.data());
     ::posix_spawnattr_destroy(&how);
     ::posix_spawn_file_actions_destroy(&files);
     if (failed != 0) {

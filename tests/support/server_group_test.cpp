@@ -4,6 +4,7 @@
 #include "support/children.hpp"
 #include "support/waiting.hpp"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -76,6 +77,20 @@ TEST(server_group, goes_when_its_process_is_killed_frozen_servers_too) {
     test.kill();
     EXPECT_TRUE(eventually([&] { return gone(one) && gone(two) && gone(guardian); }));
     EXPECT_TRUE(eventually([&] { return !fs::exists(directory); }));
+}
+
+TEST(server_group, has_servers_whose_wall_clock_does_not_lie) {
+    const char* const told = std::getenv("MORTISE_TEST_WALL");
+    const std::string before = told != nullptr ? told : "";
+    ::setenv("MORTISE_TEST_WALL", "jump=3600", 1);
+    const server_group home;
+    const server_process one{home, {"sh", "-c", "echo \"${LD_PRELOAD-}${MORTISE_TEST_WALL-}\""}, home / "log"};
+    if (told != nullptr)
+        ::setenv("MORTISE_TEST_WALL", before.c_str(), 1);
+    else
+        ::unsetenv("MORTISE_TEST_WALL");
+    EXPECT_TRUE(eventually([&] { return !one.running(); }));
+    EXPECT_EQ(one.last_words(), "\n");
 }
 
 TEST(server_group, is_not_ended_by_a_forked_copy) {
