@@ -27,8 +27,8 @@ protected:
             {"list"},
             {"list", "--json"},
         };
-        for (line arguments : tries) {
-            arguments.insert(arguments.begin() + 1, {"--store", url});
+        ::setenv("MORTISE_STORE", url.c_str(), 1);
+        for (const line& arguments : tries) {
             const outcome got = mortise(arguments);
             const std::string all = got.out + got.err;
             SCOPED_TRACE(arguments[0] + " " + arguments.back() + ": " + all);
