@@ -111,8 +111,7 @@ void engine::departed(claimant& who, const parting& left, std::error_code ec) no
 }
 
 release_result engine::release(const std::shared_ptr<claimant>& who, std::error_code& ec) noexcept {
-    std::optional<blocking_call> blocks;
-    if (!who->cohort->terms.lazy) blocks.emplace(*store_);
+    const blocking_call blocks{*store_};  // a lazy one does not wait, but is in no hurry to be answered either
     parting left = depart(who, ec);
     if (left.asked && who->cohort->terms.lazy && !left.was_lost) {
         const auto said = left.asked->wait(spi::duration::zero());  // it may be there already

@@ -113,7 +113,13 @@ void connection::send(std::string_view bytes, std::vector<handler> done) {
             for (handler& one : done) pending_.push_back({std::move(one), now});
             if (!ticking_) tick_later();
             if (is_ == state::up && !sending_) flush(held);
-            if (!(waits_soon && plan_.waited_on) && is_ == state::up && reading_ == nullptr && !armed_) arm(blocked_);
+            if (is_ == state::up && reading_ == nullptr && !armed_) {
+                if (waits_soon && plan_.waited_on) {
+                    arm_later();
+                } else {
+                    arm(blocked_);
+                }
+            }
             return;
         }
         why = is_ == state::down ? last_
