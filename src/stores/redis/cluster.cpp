@@ -48,8 +48,12 @@ std::optional<redirection> read_redirection(std::string_view text, const endpoin
     return to.where.port != 0 ? std::optional{to} : std::nullopt;
 }
 
-// The connection on which this thread asked last: its answer comes from there.
-thread_local connection* asked_on = nullptr;
+// The connection on which this thread asked last: its answer comes from there. Either may be gone by now.
+struct asking {
+    const router* by = nullptr;
+    std::weak_ptr<connection> on;
+};
+thread_local asking asked_last;
 
 class cluster final : public router, public std::enable_shared_from_this<cluster> {
 public:
@@ -73,7 +77,7 @@ public:
         const std::uint16_t slot = slot_of(key);
         const auto now = [this, slot](call&& which, handler&& then) {
             const auto to = keeper_of(slot);
-            asked_on = to->shared().get();
+            asked_last = {this, to->shared()};
             send(to, std::move(which), std::move(then), false, 0);
         };
         if (listening_.load(std::memory_order_relaxed)) return now(std::move(what), std::move(done));
@@ -101,7 +105,9 @@ public:
     }
 
     void wait(spi::sleeper& who) override {
-        if (asked_on != nullptr && std::exchange(asked_on, nullptr)->wait(who, true)) return;
+        const asking last = std::exchange(asked_last, {});
+        const auto on = last.by == this ? last.on.lock() : nullptr;
+        if (on && on->wait(who, true)) return;
         inbox_->wait(who);
     }
     void nudge(const spi::sleeper& who) noexcept override {
@@ -175,7 +181,7 @@ private:
                 }
                 const auto where = follow(said.text, to);
                 if (!where) return done(said);
-                asked_on = where->first->shared().get();
+                asked_last = {this, where->first->shared()};
                 send(where->first, std::move(what), std::move(done), where->second, redirections + 1);
             },
             asking);
