@@ -3,6 +3,7 @@
 #include "stores/redis/names.hpp"
 #include "stores/redis/rights.hpp"
 #include "stores/redis/servers/single.hpp"
+#include "stores/redis/servers/with_sentinels.hpp"
 #include "stores/redis/servers/with_tls.hpp"
 #include "stores/redis/tls.hpp"
 #include "support/waiting.hpp"
@@ -99,12 +100,23 @@ std::unique_ptr<spi::fixture> over_tls() {
         });
 }
 
+// Nothing is to fail over in a suite that breaks nothing, however slow the machine.
+constexpr std::chrono::seconds patience{10};
+
+std::unique_ptr<spi::fixture> on_sentinels() {
+    using servers::with_sentinels;
+    return std::make_unique<redis_fixture<with_sentinels>>(
+        "redis_sentinel", [] { return std::make_unique<with_sentinels>(patience); },
+        [](with_sentinels& on) { return "redis+sentinel://" + on.addresses() + "/" + with_sentinels::name + "?"; });
+}
+
 }  // namespace
 
 spi::fixtures make_fixtures() {
     spi::fixtures all;
     all.push_back(on_one_server());
     if (has_tls()) all.push_back(over_tls());
+    all.push_back(on_sentinels());
     return all;
 }
 
