@@ -100,8 +100,17 @@ public:
         std::scoped_lock guard{mutex_};
         std::vector<std::shared_ptr<connection>> all;
         for (const auto& [where, node] : nodes_)
-            if (keeps_.empty() || keeps_.contains(where)) all.push_back(node->shared());
+            if (!drawn_ || keeps_.contains(where)) all.push_back(node->shared());
         return all;
+    }
+
+    void once_known(handler then) override {
+        begin();
+        {
+            std::scoped_lock guard{mutex_};
+            if (!drawn_) return waits_for_the_map_.push_back(std::move(then));
+        }
+        then({.is = reply::kind::text});
     }
 
     void wait(spi::sleeper& who) override {
@@ -245,6 +254,7 @@ private:
         }();
         locked_node_at(where)->shared()->send(bytes, [this, where](const reply& said) {
             if (said.is == reply::kind::list) draw(said, where);
+            if (said.failure() && said.number != 0) tell_those_who_wait_for_the_map(said);
         });
     }
 
@@ -274,6 +284,15 @@ private:
         });
     }
 
+    void tell_those_who_wait_for_the_map(const reply& said) {
+        std::vector<handler> waiting;
+        {
+            std::scoped_lock guard{mutex_};
+            waiting.swap(waits_for_the_map_);
+        }
+        for (handler& one : waiting) one(said);
+    }
+
     // The answer to CLUSTER SLOTS: from, to, [host, port, ...] of the master, those of the replicas.
     void draw(const reply& said, const endpoint& asked) {
         std::set<endpoint> keeps;
@@ -298,7 +317,9 @@ private:
             for (std::size_t i = 0; i < slots && !changed; ++i) changed = map_[i] && map[i] && map_[i] != map[i];
             map_ = std::move(map);
             keeps_ = std::move(keeps);
+            drawn_ = true;
         }
+        tell_those_who_wait_for_the_map(said);
         if (changed) tell_.doubtful();
         if (inbox_->down()) move_inbox();
     }
@@ -327,7 +348,9 @@ private:
     std::mutex mutex_;
     std::map<endpoint, std::shared_ptr<server>> nodes_;  // all that were ever heard of
     std::vector<std::shared_ptr<server>> map_ = std::vector<std::shared_ptr<server>>(slots);
-    std::set<endpoint> keeps_;  // those that keep slots
+    std::set<endpoint> keeps_;  // those that keep slots; all of them once the map is drawn
+    bool drawn_ = false;
+    std::vector<handler> waits_for_the_map_;
 };
 
 }  // namespace

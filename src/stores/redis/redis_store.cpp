@@ -406,10 +406,17 @@ void redis_store::list(spi::reply<spi::listing> done) {
     const auto survey_ = std::make_shared<survey>();
     survey_->prefix = how_.prefix;
     survey_->done = std::move(done);
-    const auto servers = servers_->everywhere();
-    survey_->open = servers.size() + 1;
-    for (const auto& one : servers) survey_->scan(one, "0");
-    survey_->closed();
+    survey_->open = 1;
+    servers_->once_known([this, survey_](const reply& said) {
+        if (said.failure()) {
+            survey_->fail(said);
+            return survey_->closed();
+        }
+        const auto servers = servers_->everywhere();
+        survey_->open += servers.size();
+        for (const auto& one : servers) survey_->scan(one, "0");
+        survey_->closed();
+    });
 }
 
 void redis_store::wake(spi::sleeper& who) noexcept {

@@ -33,8 +33,11 @@ public:
     // Keys with the same number can be asked for in one call.
     virtual std::uint32_t group_of(std::string_view key) const = 0;
 
-    // One connection to each server that keeps names. May be empty while they are not known.
+    // One connection to each server that keeps names; as long as those are not known, to each that may know them.
     virtual std::vector<std::shared_ptr<connection>> everywhere() = 0;
+
+    // Runs `then` once they are known, or if it is hopeless to ask for them.
+    virtual void once_known(handler then) { then({.is = reply::kind::text}); }
 
     // Returns once `who` was answered; reads meanwhile. On the thread that asked last.
     virtual void wait(spi::sleeper& who) = 0;
