@@ -2,6 +2,7 @@
 
 #include "stores/redis/names.hpp"
 #include "stores/redis/rights.hpp"
+#include "stores/redis/servers/cluster.hpp"
 #include "stores/redis/servers/single.hpp"
 #include "stores/redis/servers/with_sentinels.hpp"
 #include "stores/redis/servers/with_tls.hpp"
@@ -110,6 +111,13 @@ std::unique_ptr<spi::fixture> on_sentinels() {
         [](with_sentinels& on) { return "redis+sentinel://" + on.addresses() + "/" + with_sentinels::name + "?"; });
 }
 
+std::unique_ptr<spi::fixture> in_a_cluster() {
+    using servers::cluster;
+    return std::make_unique<redis_fixture<cluster>>(
+        "redis_cluster", [] { return std::make_unique<cluster>(patience); },
+        [](cluster& on) { return "redis+cluster://" + on.addresses() + "?"; });
+}
+
 }  // namespace
 
 spi::fixtures make_fixtures() {
@@ -117,6 +125,7 @@ spi::fixtures make_fixtures() {
     all.push_back(on_one_server());
     if (has_tls()) all.push_back(over_tls());
     all.push_back(on_sentinels());
+    all.push_back(in_a_cluster());
     return all;
 }
 
