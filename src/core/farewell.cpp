@@ -7,6 +7,8 @@
 
 namespace mortise::inline v0::core {
 
+using std::chrono::milliseconds;
+
 farewell::farewell(std::shared_ptr<engine> home, std::string name, const claim_id& id, spi::time_point until)
     : home_(std::move(home)), name_(std::move(name)), id_(id), until_(until) {
     home_->said_goodbye(+1);
@@ -20,14 +22,30 @@ void farewell::send() {
     if (home_->shut()) return;
     home_->store().release(name_, id_, [self = shared_from_this()](spi::release_answer said) { self->answered(said); });
 
-    // Not answered on the spot, or unknown: repeat it after a while, unless the lease does the work for us.
+    // Not answered on the spot: repeat it after a while.
     if (answered_.load(std::memory_order_acquire)) return;
     std::scoped_lock guard{mutex_};
-    if (answer_) return;
+    if (!answer_ && timer_ == 0) repeat_after(home_->options().reply_timeout * std::min(++tries_, 10u));
+}
+
+// Unless the lease does the work for us. With the mutex held.
+void farewell::repeat_after(spi::duration pause) {
     const spi::time_point now = home_->clock().now();
-    const spi::duration pause = home_->options().reply_timeout * std::min(++tries_, 10u);
     if (now + pause >= until_) return;
     timer_ = home_->clock().at(now + pause, [self = shared_from_this()] { self->try_again(); });
+}
+
+// It failed on the way: there is no answer to wait for.
+void farewell::failed() {
+    spi::clock::timer_id timer = 0;
+    {
+        std::scoped_lock guard{mutex_};
+        if (answer_ || home_->shut()) return;
+        timer = std::exchange(timer_, 0);
+        repeat_after(std::min<spi::duration>(milliseconds{10} * (1 << std::min(failures_++, 10u)),
+                                             home_->options().reply_timeout * std::max(tries_, 1u)));
+    }
+    if (timer != 0) home_->clock().cancel(timer);
 }
 
 void farewell::try_again() {
@@ -41,7 +59,7 @@ void farewell::try_again() {
 }
 
 void farewell::answered(spi::release_answer said) {
-    if (said == spi::release_answer::unknown) return;
+    if (said == spi::release_answer::unknown) return failed();
     spi::clock::timer_id timer = 0;
     unique_function<void(spi::release_answer)> then;
     std::shared_ptr<caller> waits;

@@ -35,6 +35,8 @@ public:
 
 private:
     void answered(spi::release_answer answer);
+    void failed();
+    void repeat_after(spi::duration pause);
     void try_again();
     struct caller : spi::sleeper {};
     void stop_waiting(const std::shared_ptr<caller>& who) noexcept;
@@ -49,7 +51,8 @@ private:
     std::optional<spi::release_answer> answer_;  // never changes once it is there
     std::atomic<bool> answered_{false};
     spi::clock::timer_id timer_ = 0;
-    unsigned tries_ = 0;
+    unsigned tries_ = 0;     // that nobody answered
+    unsigned failures_ = 0;  // of those on the way
     unique_function<void(spi::release_answer)> then_;
 };
 

@@ -180,6 +180,16 @@ TEST_F(ambiguity, every_other_way_to_lose_a_release_frees_the_lock_too) {
     }
 }
 
+TEST_F(ambiguity, a_release_that_failed_on_the_way_is_repeated_without_waiting_for_an_answer) {
+    hold held = mine.locks.acquire("job");
+    mine.net->fail(verb::release, 3);
+    held.release();
+    world.advance(100ms);  // after 10, 20 and 40 ms; an answer would be waited for a second
+    EXPECT_EQ(mine.net->calls(verb::release), 4u);
+    EXPECT_EQ(mine.net->ids(verb::release), 1u);
+    EXPECT_TRUE(world.free("job"));
+}
+
 TEST_F(ambiguity, a_release_is_not_repeated_beyond_the_lease) {
     hold held = mine.locks.acquire("job");
     mine.net->lose_requests(verb::release, fault_plan::for_ever);
