@@ -77,9 +77,9 @@ void engine::watch(const std::shared_ptr<cohort>& c, spi::time_point due) {
 
 // The grant is over while its owner may still believe in it. The owner is told; those in line go on without it.
 void engine::lose(const std::shared_ptr<cohort>& c, std::error_code why, errands& todo) {
-    emit(event_kind::lost, c->terms.name, token::of(c->counter, c->turn), why);
     todo.lost = c->holder.lock();
     end(c);
+    emit(event_kind::lost, c->terms.name, token::of(c->counter, c->turn), why);  // whoever hears it finds valid() false
     succeed(c, todo);
 }
 
