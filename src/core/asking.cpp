@@ -95,6 +95,7 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
             }
         } else {
             c->in_flight.store(false, std::memory_order_release);
+            const bool known_to_the_store = c->is == cohort::state::queued || c->asked->failures > 0;  // perhaps
             c->asked->failures = 0;
             c->asked->trouble.clear();
             if (said.is == verdict::granted) {
@@ -110,6 +111,7 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
                     succeed(c, todo);
                 } else if (said.is == verdict::refused) {
                     refuse_line(*c, said.reason, said.detail, todo);
+                    if (known_to_the_store) todo.goodbye = goodbye(*c, now);  // it must not stay behind either
                     end(c);
                 } else if (said.is == verdict::busy) {
                     busy(c, todo);
