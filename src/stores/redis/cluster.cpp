@@ -19,7 +19,6 @@ namespace {
 constexpr std::size_t slots = 16384;
 constexpr unsigned most_redirections = 8;
 constexpr std::chrono::milliseconds ask_every{300};
-constexpr std::chrono::milliseconds pause_of_a_moving_key{30};
 
 // "MOVED 1234 host:port" or "ASK ...". A host that is left out is the one that said so.
 struct redirection {
@@ -178,16 +177,6 @@ private:
             [this, to, what = std::move(what), done = std::move(done), redirections](const reply& said) mutable {
                 if (said.failure()) look_soon();
                 if (!said.error() || redirections >= most_redirections) return done(said);
-                if (said.text.starts_with("TRYAGAIN")) {  // its keys are on their way
-                    const auto again = std::make_shared<handler>(std::move(done));
-                    clock_.at(clock_.now() + pause_of_a_moving_key,
-                              [weak = weak_from_this(), to, again, what = std::move(what), redirections]() mutable {
-                                  const auto self = weak.lock();
-                                  if (self && !self->closed_)
-                                      self->send(to, std::move(what), std::move(*again), false, redirections + 1);
-                              });
-                    return;
-                }
                 const auto where = follow(said.text, to);
                 if (!where) return done(said);
                 asked_last = {this, where->first->shared()};

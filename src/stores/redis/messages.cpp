@@ -173,8 +173,8 @@ complaint read_error(const reply& said) {
         return {errc::exhausted, "Redis cannot write its data to disk and takes no writes; see its log"};
     if (begins("NOREPLICAS"))
         return {errc::unreachable, "Redis has fewer replicas than min-replicas-to-write demands", true};
-    for (const std::string_view soon :
-         {"LOADING", "READONLY", "MASTERDOWN", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MOVED", "ASK", "UNBLOCKED"})
+    for (const std::string_view soon : {"LOADING", "READONLY", "MASTERDOWN", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MOVED",
+                                        "ASK", "UNBLOCKED", "ERR WAIT cannot be used with replica"})
         if (begins(soon)) return {errc::unreachable, text, true};
     return {errc::unsupported, "Redis answered: " + text};
 }

@@ -33,6 +33,28 @@ constexpr seconds time_known_for{10};
 // How much slower than ours a server's clock may run.
 constexpr double drift = 0.01;
 
+// All answers, and how many are missing. A server that keeps silent must not keep the others' answers back.
+struct renewal_round {
+    std::mutex mutex;
+    std::vector<spi::renewal_answer> answers;
+    std::size_t missing;
+    spi::reply<std::vector<spi::renewal_answer>> done;
+
+    void finish(std::unique_lock<std::mutex>& held) {
+        missing = 0;
+        auto tell = std::move(done);
+        auto all = std::move(answers);
+        held.unlock();
+        if (tell) tell(std::move(all));
+    }
+};
+
+// Some of them, and their places among the answers.
+struct renewals {
+    std::vector<renewal_item> items;
+    std::vector<std::size_t> places;
+};
+
 class redis_store final : public spi::store {
 public:
     redis_store(settings how, const spi::context& around)
@@ -81,6 +103,7 @@ private:
     void note(const claim_id& id, const claim_reply& said, spi::time_point sent, unsigned replicas);
     void confirm(const push& told, const std::string& name, unsigned replicas);
     void forget(const claim_id& id, bool altogether);
+    void renew_together(renewals some, unsigned replicas, const std::shared_ptr<renewal_round>& all);
     unsigned replicas_of(const claim_id& id);
     void refresh_later();
     void refresh();
@@ -162,60 +185,25 @@ void redis_store::release(std::string_view name, const claim_id& id, spi::reply<
 
 void redis_store::renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) {
     using enum spi::renewal_answer;
-    // All answers, and how many are missing. A server that keeps silent must not keep the others' answers back.
-    struct round {
-        std::mutex mutex;
-        std::vector<spi::renewal_answer> answers;
-        std::size_t missing;
-        spi::reply<std::vector<spi::renewal_answer>> done;
-
-        void finish(std::unique_lock<std::mutex>& held) {
-            missing = 0;
-            auto tell = std::move(done);
-            auto all = std::move(answers);
-            held.unlock();
-            if (tell) tell(std::move(all));
-        }
-    };
-    const auto all = std::make_shared<round>();
+    const auto all = std::make_shared<renewal_round>();
     all->answers.assign(due.size(), unknown);
     all->missing = due.size();
     all->done = std::move(done);
 
-    struct batch {
-        std::vector<renewal_item> items;
-        std::vector<std::size_t> places;
-    };
-    std::map<std::pair<std::uint32_t, unsigned>, batch> batches;
+    std::map<std::pair<std::uint32_t, unsigned>, renewals> batches;
     spi::duration shortest = seconds{10};
-    const auto send = [&](batch& full, unsigned replicas) {
-        const std::string key = full.items.front().key;
-        auto answered = [all, places = std::move(full.places), replicas](const reply& said, unsigned have) {
-            std::unique_lock held{all->mutex};
-            if (all->missing == 0) return;
-            if (said.is == reply::kind::text && said.text.size() == places.size())
-                for (std::size_t i = 0; i < places.size(); ++i)
-                    all->answers[places[i]] = said.text[i] != '1' ? lost : have < replicas ? unknown : renewed;
-            all->missing -= places.size();
-            if (all->missing == 0) all->finish(held);
-        };
-        call what = renew_call(full.items);
-        full = {};
-        if (replicas > 0) return servers_->ask_durably(key, std::move(what), replicas, std::move(answered));
-        servers_->ask(key, std::move(what), [answered = std::move(answered)](const reply& said) { answered(said, 0); });
-    };
     for (std::size_t i = 0; i < due.size(); ++i) {
         std::string key = key_of(how_.prefix, due[i].name);
         if (due[i].lease > spi::duration::zero()) shortest = std::min(shortest, due[i].lease / 10);
         const unsigned replicas = replicas_of(due[i].id);
         if (replicas > 0) shortest = std::max<spi::duration>(shortest, how_.replica_timeout + milliseconds{100});
-        batch& one = batches[{servers_->group_of(key), replicas}];
+        renewals& one = batches[{servers_->group_of(key), replicas}];
         one.items.push_back({std::move(key), due[i].id, due[i].lease});
         one.places.push_back(i);
-        if (one.items.size() == renewed_together) send(one, replicas);
+        if (one.items.size() == renewed_together) renew_together(std::exchange(one, {}), replicas, all);
     }
     for (auto& [group, one] : batches)
-        if (!one.items.empty()) send(one, group.second);
+        if (!one.items.empty()) renew_together(std::move(one), group.second, all);
     std::unique_lock held{all->mutex};
     if (all->missing == 0) return;
     held.unlock();
@@ -223,6 +211,30 @@ void redis_store::renew(std::span<const spi::renewal> due, spi::reply<std::vecto
         std::unique_lock late{all->mutex};
         if (all->missing != 0) all->finish(late);
     });
+}
+
+void redis_store::renew_together(renewals some, unsigned replicas, const std::shared_ptr<renewal_round>& all) {
+    using enum spi::renewal_answer;
+    const std::string key = some.items.front().key;
+    call what = renew_call(some.items);
+    auto answered = [this, some = std::move(some), replicas, all](const reply& said, unsigned have) {
+        const std::vector<std::size_t>& places = some.places;
+        if (places.size() > 1 && said.error() && said.text.starts_with("TRYAGAIN")) {
+            // They are on their way to another node, and some are there already.
+            for (std::size_t i = 0; i < places.size(); ++i)
+                renew_together({{some.items[i]}, {places[i]}}, replicas, all);
+            return;
+        }
+        std::unique_lock held{all->mutex};
+        if (all->missing == 0) return;
+        if (said.is == reply::kind::text && said.text.size() == places.size())
+            for (std::size_t i = 0; i < places.size(); ++i)
+                all->answers[places[i]] = said.text[i] != '1' ? lost : have < replicas ? unknown : renewed;
+        all->missing -= places.size();
+        if (all->missing == 0) all->finish(held);
+    };
+    if (replicas > 0) return servers_->ask_durably(key, std::move(what), replicas, std::move(answered));
+    servers_->ask(key, std::move(what), [answered = std::move(answered)](const reply& said) { answered(said, 0); });
 }
 
 unsigned redis_store::replicas_of(const claim_id& id) {

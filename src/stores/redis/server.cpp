@@ -97,7 +97,9 @@ void durable_line::answered(const std::shared_ptr<batch>& sent, const reply& wai
             continue;
         }
         reply said{.is = one.is, .number = one.number, .text = one.text};
-        if (waited.failure() || waited.error()) said = {.is = waited.is, .number = waited.number, .text = waited.text};
+        // A replica answers WAIT with an error, but where it sends us is in its answer to the script.
+        if (waited.failure() || (waited.error() && !said.error()))
+            said = {.is = waited.is, .number = waited.number, .text = waited.text};
         one.done(said, replicas);
     }
     if (!again.empty()) {
