@@ -1,0 +1,144 @@
+// A master that dies before its replicas have the grant: with durability::master somebody else is let in while the first still
+// believes, and only the token tells them apart; with durability::wait there is no such grant.
+#include "stores/redis/names.hpp"
+#include "stores/redis/servers/cluster.hpp"
+#include "stores/redis/servers/with_sentinels.hpp"
+#include "support/children.hpp"
+#include "support/shared_page.hpp"
+
+#include <mortise/client.hpp>
+#include <mortise/fenced.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace mortise::stores::redis::servers {
+namespace {
+
+using namespace std::chrono_literals;
+using mortise::testing::child;
+using mortise::testing::eventually;
+using mortise::testing::milestone;
+using mortise::testing::shared_page;
+using ::testing::HasSubstr;
+
+// The replicas get nothing that the master is told from now on: not when they wake either, as what is on its way to them is
+// lost with the connection.
+class severed_replicas {
+public:
+    severed_replicas(server& master, const fleet& all) {
+        const std::string port = std::to_string(master.port());
+        for (const auto& one : all)
+            if (one.get() != &master && one->field({"info", "replication"}, "master_port") == port)
+                replicas_.push_back(one.get());
+        for (server* one : replicas_) one->freeze();
+        master.command({"client", "kill", "type", "replica"});
+    }
+    ~severed_replicas() { heal(); }
+
+    std::size_t count() const { return replicas_.size(); }
+    void heal() {
+        for (server* one : replicas_)
+            if (!one->awake()) one->thaw();
+    }
+
+private:
+    std::vector<server*> replicas_;
+};
+
+// A process that takes "x" and is stopped while it holds. What it thinks when it wakes, and what it is told then.
+class believer {
+public:
+    explicit believer(const std::string& url)
+        : process_([this, &url] {
+              client locks{url};
+              const hold mine = locks.acquire("x", {.lease = 60s});
+              thoughts_->token = mine.token();
+              holds_.reach('y');
+              ::raise(SIGSTOP);
+              thoughts_->believes = mine.valid();
+              thoughts_->was_told = eventually([&] { return mine.lost().stop_requested(); });
+              return mine.valid() ? 1 : 0;
+          }) {
+        EXPECT_EQ(holds_.await(), 'y');
+        EXPECT_TRUE(process_.stopped());
+    }
+
+    mortise::token token() const { return thoughts_->token; }
+    void expect_disappointment() {
+        process_.tell(SIGCONT);
+        EXPECT_EQ(process_.wait(60s), 0);
+        EXPECT_TRUE(thoughts_->believes);
+        EXPECT_TRUE(thoughts_->was_told) << "at its next contact";
+    }
+
+private:
+    struct thoughts {
+        mortise::token token{};
+        std::atomic<bool> believes = false;
+        std::atomic<bool> was_told = false;
+    };
+    shared_page<thoughts> thoughts_;
+    milestone holds_;
+    child process_;
+};
+
+// The master loses its replicas, grants "x", and dies; `promoted` returns when another has its place.
+void expect_a_loss_and_that_tokens_tell(const std::string& url, server& master, const fleet& all,
+                                        const std::function<void()>& promoted) {
+    fenced::register_of<int> stock{100};
+    severed_replicas replicas{master, all};
+    ASSERT_GT(replicas.count(), 0u);
+    believer first{url};
+    ASSERT_TRUE(stock.update(first.token(), [](int before) { return before - 1; }));
+    master.kill();
+    replicas.heal();
+    promoted();
+
+    client locks{url, {.patience = 60s}};
+    attempt second = locks.try_acquire("x");
+    ASSERT_TRUE(second) << "the new master knows of the grant: " << second.refusal().describe();
+    EXPECT_GT(second->token(), first.token());
+    EXPECT_TRUE(stock.update(second->token(), [](int before) { return before - 1; }));
+    first.expect_disappointment();
+    EXPECT_FALSE(stock.update(first.token(), [](int before) { return before - 50; })) << "its late write was let in";
+    EXPECT_EQ(stock.peek(), 98);
+    EXPECT_TRUE(second->valid());
+}
+
+// The same accident, but the claim wants a replica.
+void expect_no_grant_without_a_replica(const std::string& url, server& master, const fleet& all) {
+    severed_replicas replicas{master, all};
+    ASSERT_GT(replicas.count(), 0u);
+    client locks{url + "&wait_timeout=200ms", {.patience = 1s}};
+    const attempt got = locks.try_acquire("x", {.durability = durability::wait(1)});
+    EXPECT_EQ(got.reason(), errc::unreachable);
+    EXPECT_THAT(got.refusal().describe(), HasSubstr("0 of 1 replicas"));
+}
+
+TEST(redis_lost_grants, of_a_master_that_sentinels_watch) {
+    with_sentinels redis;
+    const std::string url = "redis+sentinel://" + redis.addresses() + "/" + with_sentinels::name + "?prefix=lost";
+    expect_no_grant_without_a_replica(url, *redis.master(), redis.nodes());
+    redis.await_settled();
+    server& master = *redis.master();
+    expect_a_loss_and_that_tokens_tell(url, master, redis.nodes(), [&] { redis.await_master_other_than(master); });
+}
+
+TEST(redis_lost_grants, of_a_shard_of_a_cluster) {
+    cluster redis;
+    const std::string url = "redis+cluster://" + redis.addresses() + "?prefix=lost";
+    const std::uint16_t slot = slot_of(key_of("lost", "x"));
+    expect_no_grant_without_a_replica(url, *redis.master_of(slot), redis.nodes());
+    redis.await_settled();
+    server& master = *redis.master_of(slot);
+    expect_a_loss_and_that_tokens_tell(url, master, redis.nodes(),
+                                       [&] { redis.await_master_other_than(master, slot); });
+}
+
+}  // namespace
+}  // namespace mortise::stores::redis::servers
