@@ -57,7 +57,7 @@ inline std::vector<ground> grounds() {
     static const auto fixtures = spi::plain_fixtures();
     std::vector<ground> all;
     for (const auto& one : fixtures)
-        if (one->spans_processes()) all.push_back({std::string(one->store()), one.get()});
+        if (one->spans_processes() && one->notices_deaths()) all.push_back({std::string(one->store()), one.get()});
     return all;
 }
 
