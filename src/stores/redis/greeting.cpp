@@ -2,7 +2,6 @@
 
 #include "base/text.hpp"
 #include "stores/redis/facts.hpp"
-#include "stores/redis/rights.hpp"
 
 #include <charconv>
 
@@ -39,7 +38,9 @@ greeting::greeting(const settings& how, const connection_plan& plan) : how_(how)
         due_.push_back(question::inbox);
     }
     if (!plan_.greets) return;
-    bytes_ += rights_call(rights_of_scripts(how_)).by_source();
+    asked_ = rights_of_scripts(how_);
+    if (plan_.durable) asked_.push_back(right_to_wait());
+    bytes_ += rights_call(asked_).by_source();
     due_.push_back(question::rights);
     if (how_.strict) {
         append(bytes_, {"INFO", "memory", "persistence"});
@@ -82,11 +83,10 @@ std::optional<trouble> greeting::known(const reply& said) const {
 }
 
 std::optional<trouble> greeting::allowed(const reply& said) const {
-    const auto asked = rights_of_scripts(how_);
-    const auto denied = read_denied(said, asked.size());
+    const auto denied = read_denied(said, asked_.size());
     if (denied.empty()) return std::nullopt;
     const std::string user = base::quoted(plan_.user.empty() ? "default" : plan_.user);
-    return trouble{errc::denied, "the user " + user + " lacks " + shown(how_, asked, denied) + doctor_knows, true};
+    return trouble{errc::denied, "the user " + user + " lacks " + shown(how_, asked_, denied) + doctor_knows, true};
 }
 
 }  // namespace mortise::inline v0::stores::redis

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "stores/redis/resp.hpp"
+#include "stores/redis/rights.hpp"
 #include "stores/redis/settings.hpp"
 
 #include <mortise/config.hpp>
@@ -10,6 +11,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace mortise::inline v0::stores::redis {
 
@@ -30,6 +32,7 @@ struct connection_plan {
     std::string inbox{};  // a channel to subscribe to; empty: none
     bool greets = true;   // false: speaks to a sentinel, which has no roles, no databases and no scripts
     bool masters_only = true;
+    bool durable = false;   // WAIT is sent on it, after scripts that cannot be undone then
     bool waited_on = true;  // callers wait() for its answers; else the io thread reads them
 };
 
@@ -58,6 +61,7 @@ private:
     settings how_;
     connection_plan plan_;
     std::string bytes_;
+    std::vector<right> asked_;
     std::deque<question> due_;
     std::string flaw_;
 };

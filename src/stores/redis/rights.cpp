@@ -41,13 +41,17 @@ std::vector<right> rights_of_scripts(const settings& how) {
     };
 }
 
+right right_to_wait() {
+    return {"+wait", "claims that wait for replicas", {"WAIT", "0", "1"}};
+}
+
 std::vector<right> needed_rights(const settings& how) {
     std::vector<right> all{
         {"+eval", "claims", {"EVAL", "return 1", "0"}},
         {"+evalsha", "claims", {"EVALSHA", std::string(40, '0'), "0"}},
         {"+subscribe", "claims", {"SUBSCRIBE", asking_party{how.prefix, "0123456789abcdef", {}}.inbox()}},
         {"+scan", "lists", {"SCAN", "0"}},
-        {"+wait", "claims that wait for replicas", {"WAIT", "0", "1"}},
+        right_to_wait(),
         {"+info", "checks and strict clients", {"INFO"}},
     };
     if (how.database != 0) all.push_back({"+select", "claims", {"SELECT", std::to_string(how.database)}});

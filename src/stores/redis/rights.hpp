@@ -27,6 +27,7 @@ struct right {
 // Those of this address: a database or a cluster needs more.
 std::vector<right> needed_rights(const settings& how);
 std::vector<right> rights_of_scripts(const settings& how);
+right right_to_wait();  // for replicas
 
 // Asks which of them are denied; makes none of the calls. The answer is their places.
 call rights_call(std::span<const right> asked);

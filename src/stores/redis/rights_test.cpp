@@ -32,7 +32,7 @@ class redis_rights : public ::testing::Test {
 protected:
     std::string url() const {
         return "redis://few:" + std::string(canary) + "@" + address_ + "/" + std::to_string(how_.database) +
-               "?timeout=1s";
+               "?timeout=1s&wait_timeout=100ms";
     }
     void give(const std::string& rules) {
         std::vector<std::string> words{"acl", "setuser", "few", "reset", "on", std::string(">") + canary};
@@ -154,6 +154,15 @@ TEST_F(redis_rights, a_right_that_is_taken_away_later_is_missed_when_it_is_used)
     std::error_code ec;
     static_cast<void>(locks.acquire("n", {}, ec));
     EXPECT_EQ(ec, errc::denied) << ec.message();
+}
+
+// The claim is not made before it is known that its replicas can be waited for.
+TEST_F(redis_rights, a_claim_that_is_denied_leaves_no_lock) {
+    give(acl_rules(how_) + " -wait");
+    client locks{url()};
+    const attempt denied = locks.try_acquire("n", {.durability = durability::wait(1)});
+    EXPECT_EQ(denied.reason(), errc::denied);
+    EXPECT_TRUE(locks.try_acquire("n"));
 }
 
 // The prefix may hold what is a sign in patterns.

@@ -125,6 +125,7 @@ void server::run_durably(call what, unsigned replicas, durable_handler done) {
         if (!own_) {
             connection::plan mine = plan_;
             mine.inbox.clear();
+            mine.durable = true;
             mine.waited_on = false;
             own_ = std::make_shared<connection>(how_, std::move(mine), connection::hooks{}, clock_, sockets_);
             durable_ = std::make_shared<durable_line>(own_, how_.replica_timeout);
