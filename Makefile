@@ -19,6 +19,11 @@ storms:
 			MORTISE_STORM_SCALE=1.0 MORTISE_STORMS_IN_FULL=1 $$program || failed=1; fi; \
 	done; exit $$failed
 
+# Masters of Redis that are killed and frozen in turn, fifty times in each arrangement.
+failovers:
+	@./test -N >/dev/null
+	@MORTISE_STORMS_IN_FULL=1 build/src/stores/redis/store_redis_tests '--gtest_filter=redis_failovers.*'
+
 # host: beside flock(2), a robust mutex and the bare futex.
 bench:
 	@. .ci/lib.sh && need g++ cmake ninja-build && configure -DMORTISE_STORE_HOST=ON && build build mortise_program

@@ -19,8 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 using mortise::testing::eventually;
 
-int number_of_failovers() {
-    return std::getenv("MORTISE_STORMS_IN_FULL") != nullptr ? 50 : 3;
+int number_of_failovers(int usual) {
+    return std::getenv("MORTISE_STORMS_IN_FULL") != nullptr ? 50 : usual;
 }
 
 const std::vector<std::string> contended{"a", "b", "c"};
@@ -55,7 +55,7 @@ void judge(const char* what, int times, const traffic::verdict& said) {
 TEST(redis_failovers, of_a_master_that_sentinels_watch_let_nobody_in_twice) {
     with_sentinels redis;
     traffic crowd{contention("redis+sentinel://" + redis.addresses() + "/" + with_sentinels::name + "?wait=2")};
-    const int times = number_of_failovers();
+    const int times = number_of_failovers(3);
     for (int i = 0; i < times; ++i) {
         const std::uint64_t before = crowd.visits();
         ASSERT_TRUE(eventually([&] { return crowd.visits() > before + 10; }, 60s)) << "stuck before failover " << i;
@@ -71,7 +71,7 @@ TEST(redis_failovers, of_a_master_that_sentinels_watch_let_nobody_in_twice) {
 TEST(redis_failovers, of_the_shards_of_a_cluster_let_nobody_in_twice) {
     cluster redis;
     traffic crowd{contention("redis+cluster://" + redis.addresses() + "?wait=1")};
-    const int times = number_of_failovers();
+    const int times = number_of_failovers(2);
     for (int i = 0; i < times; ++i) {
         const std::uint64_t before = crowd.visits();
         ASSERT_TRUE(eventually([&] { return crowd.visits() > before + 10; }, 60s)) << "stuck before failover " << i;
