@@ -37,6 +37,7 @@ TEST_F(redis_sentinel, a_grant_that_both_replicas_have_outlives_its_master) {
     old.kill();
     redis_->await_master_other_than(old);
     const attempt other = second.try_acquire("x");
+    ASSERT_FALSE(other) << "it was lost with its master";
     EXPECT_EQ(other.reason(), errc::busy) << other.refusal().describe();
     EXPECT_TRUE(mine.valid());
     const token before = mine.token();
@@ -51,7 +52,7 @@ TEST_F(redis_sentinel, a_grant_that_both_replicas_have_outlives_its_master) {
 TEST_F(redis_sentinel, a_claim_that_too_few_replicas_acknowledge_is_refused_and_given_back) {
     client locks{url() + "&wait_timeout=200ms", {.patience = 1s}};
     const attempt got = locks.try_acquire("x", {.durability = durability::wait(3)});  // and there are two
-    EXPECT_EQ(got.reason(), errc::unreachable);
+    ASSERT_EQ(got.reason(), errc::unreachable);
     EXPECT_THAT(got.refusal().describe(), HasSubstr("2 of 3 replicas"));
     EXPECT_TRUE(locks.try_acquire("x", {.wait = 20s, .durability = durability::wait(2)}));
 }
@@ -67,7 +68,7 @@ TEST_F(redis_sentinel, a_master_that_was_frozen_and_replaced_grants_nothing) {
     ASSERT_TRUE(mine) << mine.refusal().describe();
     old.thaw();
     const attempt got = late.try_acquire("x");
-    EXPECT_EQ(got.reason(), errc::unreachable) << got.refusal().describe();
+    EXPECT_EQ(got.reason(), errc::unreachable);
     EXPECT_TRUE(mine->valid());
     redis_->await_settled();
     EXPECT_EQ(mine->release(), release_result::released);
