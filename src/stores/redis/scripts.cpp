@@ -1,9 +1,11 @@
 #include "stores/redis/scripts.hpp"
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 
 namespace mortise::inline v0::stores::redis {
 namespace {
@@ -23,8 +25,12 @@ script make(std::string_view head, std::initializer_list<std::string_view> parts
 
 script::script(std::string text) : source(std::move(text)), sha(sha1_of(source)) {}
 
+// Not a local static: a child of a fork in the midst of making that would wait for its parent's thread. Two threads that come
+// at once both make them, and one throws its own away.
 const scripts& scripts::all() {
-    static const auto& made = *new scripts{
+    static constinit std::atomic<const scripts*> known{nullptr};
+    if (const scripts* made = known.load(std::memory_order_acquire)) return *made;
+    auto mine = std::unique_ptr<const scripts>(new scripts{
         .claim = make(takes, {lua::taken, lua::state, lua::claim}),
         .release = make(keeps, {lua::freed, lua::state, lua::release}),
         .renew = make(keeps, {lua::renew}),
@@ -32,8 +38,9 @@ const scripts& scripts::all() {
         .break_hold = make(keeps, {lua::state, lua::break_hold}),
         .show = make(looks, {lua::show}),
         .rights = make(looks, {lua::rights}),
-    };
-    return made;
+    });
+    const scripts* others = nullptr;
+    return known.compare_exchange_strong(others, mine.get()) ? *mine.release() : *others;
 }
 
 // Only a name for a script, as Redis wants it; nothing is protected by it.
