@@ -65,6 +65,7 @@ TEST_F(redis_cluster, a_slot_that_wanders_under_load_takes_its_locks_along) {
         std::this_thread::sleep_for(20ms);  // while new names are made there and old ones are kept here
         redis_->end_move(slot, to);
         ASSERT_TRUE(eventually([&] { return crowd.visits() > before + 10; }, 60s)) << "stuck after move " << i;
+        redis_->await_settled();
     }
     const auto said = crowd.stop();
     EXPECT_EQ(said.overlaps, 0u);

@@ -153,7 +153,9 @@ bool cluster::settled() {
         for (const cluster_line& line : view_of(*one)) {
             if (has(line.flags, "fail") || has(line.flags, "handshake") || has(line.flags, "noaddr")) return false;
             if (has(line.flags, "slave")) ++replicas;
-            if (has(line.flags, "master")) slots[line.id] = line.slots;
+            if (!has(line.flags, "master")) continue;
+            slots[line.id] = line.slots;
+            slots[line.id].push_back(std::to_string(line.epoch));  // who does not know it may claim a slot in vain
         }
         if (agreed.empty()) agreed = slots;
         const bool is_master = one->field({"info", "replication"}, "role") == "master";

@@ -30,8 +30,8 @@ public:
     std::vector<server*> keepers();  // all masters
     server& await_master_other_than(const server& old, std::uint16_t slot);
 
-    // Gives a slot to another master as an operator would, with the keys in it. In two steps: in between its keys are partly
-    // here and partly there.
+    // Gives a slot to another master as an operator would, with the keys in it, when everything is settled. In two steps: in
+    // between its keys are partly here and partly there.
     void begin_move(std::uint16_t slot, server& to);
     void end_move(std::uint16_t slot, server& to);
 
