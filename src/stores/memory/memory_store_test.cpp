@@ -99,7 +99,7 @@ protected:
 
 TEST_F(memory_store_test, a_stream_of_fresh_names_stays_bounded) {
     const auto locks = join();
-    use_fresh_names(*locks, "fresh ", 200'000);
+    use_fresh_names(*locks, "fresh ", 100'000);
     EXPECT_LE(table_->names(), 16u * 4097u);
 }
 
