@@ -257,6 +257,8 @@ void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint3
 }
 
 attempt engine::acquire(claim wanted, const called_by& by, const std::shared_ptr<claimant>& instead_of) {
+    // Before the store is touched: its mutexes may be taken for ever by threads of the parent.
+    if (forked()) return refuse(errc::forked, wanted.name);
     struct caller : spi::sleeper {
         std::optional<attempt> result;
     };

@@ -9,6 +9,7 @@
 #include <mortise/mutex.hpp>
 #include <mortise/recursive_mutex.hpp>
 #include <mortise/spi/client.hpp>
+#include <mortise/spi/store_wrapper.hpp>
 
 #include <atomic>
 #include <memory>
@@ -120,6 +121,43 @@ TEST_F(forking, every_verb_of_a_client_answers_forked_in_the_child) {
                   found.expect(!locks.store().empty());
               }));
     EXPECT_TRUE(held.valid());
+}
+
+// Its mutexes may be taken for ever by threads that the child does not have.
+class store_with_a_doorman final : public spi::store_wrapper {
+public:
+    store_with_a_doorman(const spi::context& outer, const spi::store_factory& inner, std::atomic<int>& visits)
+        : store_wrapper(outer, inner), visits_(visits) {}
+    void will_sleep(bool whether) noexcept override {
+        ++visits_;
+        store_wrapper::will_sleep(whether);
+    }
+    void sleep(spi::sleeper& who) override {
+        ++visits_;
+        store_wrapper::sleep(who);
+    }
+    void wake(spi::sleeper& who) noexcept override {
+        ++visits_;
+        store_wrapper::wake(who);
+    }
+
+private:
+    std::atomic<int>& visits_;
+};
+
+TEST_F(forking, a_call_that_blocks_does_not_enter_the_store_in_the_child) {
+    std::atomic<int> visits{0};
+    client guarded = spi::make_client([&](const spi::context& outer) {
+        return std::make_unique<store_with_a_doorman>(outer, spi::factory_of(url), visits);
+    });
+    const hold held = guarded.acquire("job");
+    EXPECT_GT(visits, 0);
+    EXPECT_EQ(0, in_child([&](findings& found) {
+                  visits = 0;
+                  found.expect(guarded.try_acquire("job").reason() == errc::forked);
+                  found.expect_forked([&] { static_cast<void>(guarded.acquire("else")); });
+                  found.expect(visits == 0);
+              }));
 }
 
 TEST_F(forking, every_verb_of_a_hold_answers_forked_in_the_child) {
