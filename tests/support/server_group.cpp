@@ -1,9 +1,14 @@
 #include "support/server_group.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -11,6 +16,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +27,8 @@ namespace {
 [[noreturn]] void fail(const std::string& what, int code = errno) {
     throw std::system_error(code, std::generic_category(), what);
 }
+
+constexpr char called[] = "mortise-guard";
 
 // The last thing that is left of the test. It leaves the group, ends everybody in it and removes their files.
 [[noreturn]] void clear_away(const char* directory) {
@@ -34,11 +42,30 @@ namespace {
     ::_exit(0);
 }
 
-// In a child of a program with threads, so system calls only. Nobody's child: what ends a test with all its descendants does
-// not end this.
-[[noreturn]] void guard(int maker, int dismissal, int told, const char* directory) {
+// Where the arguments of this program stand, which is what ps and pkill read.
+std::span<char> own_arguments() {
+    std::ifstream in{"/proc/self/stat"};
+    std::string text;
+    std::getline(in, text);
+    std::istringstream fields{text.substr(std::min(text.rfind(')') + 1, text.size()))};
+    constexpr int before_arguments = 45;  // of those after the name
+    std::string ignored;
+    for (int i = 0; i < before_arguments; ++i) fields >> ignored;
+    std::uintptr_t begins = 0;
+    std::uintptr_t ends = 0;
+    fields >> begins >> ends;
+    return {reinterpret_cast<char*>(begins), ends - begins};
+}
+
+// In a child of a program with threads, so system calls only. What ends a test by its descendants, its group or its name does
+// not end this: it is nobody's child, and has another group and another name.
+[[noreturn]] void guard(int maker, int dismissal, int told, const char* directory, std::span<char> arguments) {
+    for (const int politely : {SIGINT, SIGTERM}) ::signal(politely, SIG_IGN);
     ::signal(SIGHUP, SIG_IGN);  // sent to a group that is left behind with a frozen process
     ::setpgid(0, 0);
+    ::prctl(PR_SET_NAME, called);
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        arguments[i] = i < sizeof called && i + 1 < arguments.size() ? called[i] : '\0';
     const pid_t me = ::getpid();
     static_cast<void>(!::write(told, &me, sizeof me));
     const int nowhere = ::open("/dev/null", O_RDWR);
@@ -63,9 +90,10 @@ server_group::server_group()
     int told[2];
     const int maker = static_cast<int>(::syscall(SYS_pidfd_open, maker_, 0));  // readable when the process ends
     if (maker < 0 || ::pipe2(dismissal, O_CLOEXEC) != 0 || ::pipe2(told, O_CLOEXEC) != 0) fail("no guardian");
+    const std::span<char> arguments = own_arguments();
     const pid_t between = ::fork();
     if (between == 0) {
-        if (::fork() == 0) guard(maker, dismissal[0], told[1], directory_.c_str());
+        if (::fork() == 0) guard(maker, dismissal[0], told[1], directory_.c_str(), arguments);
         ::_exit(0);
     }
     ::close(maker);

@@ -74,6 +74,11 @@ TEST(server_group, goes_when_its_process_is_killed_frozen_servers_too) {
     ASSERT_TRUE(fs::exists(directory));
     EXPECT_FALSE(gone(one));
     EXPECT_EQ(state_of(two), 'T');
+    std::string command;
+    std::getline(std::ifstream{"/proc/" + std::to_string(guardian) + "/cmdline"}, command, '\0');
+    EXPECT_TRUE(std::string("mortise-guard").starts_with(command))
+        << "who ends tests by their name would end it too: " << command;
+    ::kill(guardian, SIGTERM);
     test.kill();
     EXPECT_TRUE(eventually([&] { return gone(one) && gone(two) && gone(guardian); }));
     EXPECT_TRUE(eventually([&] { return !fs::exists(directory); }));
