@@ -28,6 +28,9 @@ public:
     // Whether several processes can meet on it. Those stores go through the storms of processes too.
     virtual bool spans_processes() const noexcept { return true; }
 
+    // Whether a holder's death frees its locks at once, not only when its lease ends. The storms kill thousands.
+    virtual bool notices_deaths() const noexcept { return true; }
+
     // What is left at one of its addresses when nobody uses it any more.
     struct remains {
         bool clean = true;      // nothing that grows with use

@@ -26,12 +26,11 @@ struct arena {
     static constexpr std::uint64_t turn_mask = 1023;  // of a token: its turn on one grant
 
     // Set by the storm before it hires.
-    std::atomic<std::int64_t> linger;       // how long to stay inside, in nanoseconds
-    std::atomic<std::int64_t> lease;        // of the claims, in nanoseconds; 0: none
-    std::atomic<std::int64_t> usual_lease;  // of claims that ask for none; 0: the store's
-    std::atomic<std::uint32_t> fifo;        // order::fifo, not the defaults
-    std::atomic<std::uint32_t> notes;       // workers write down their claims, next to this file
-    std::atomic<std::uint32_t> specimen;    // of a store that says "in line" too early
+    std::atomic<std::int64_t> linger;     // how long to stay inside, in nanoseconds
+    std::atomic<std::int64_t> lease;      // of the claims, in nanoseconds; 0: none
+    std::atomic<std::uint32_t> fifo;      // order::fifo, not the defaults
+    std::atomic<std::uint32_t> notes;     // workers write down their claims, next to this file
+    std::atomic<std::uint32_t> specimen;  // of a store that says "in line" too early
 
     std::atomic<std::uint32_t> over;         // workers leave when it is set
     std::atomic<std::uint64_t> inside;       // lane + 1 and pid of who holds the lock
@@ -53,7 +52,6 @@ struct arena {
         alignas(64) std::atomic<std::int32_t> doomed;  // pid that is about to be killed
         std::atomic<std::uint64_t> entries;
         std::atomic<std::uint64_t> attempts;
-        std::atomic<std::uint64_t> stops;  // of its process
         std::atomic<std::uint64_t> named;  // answers other than a grant that name the stopped process
     } lanes[most_lanes];
 

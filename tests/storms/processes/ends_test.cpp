@@ -12,7 +12,7 @@ TEST_P(ends_storm, fork_in_the_middle_of_anything) {
     GTEST_SKIP() << "another thread may hold the sanitizer's allocator at fork, and the child hangs in it";
 #endif
     for (int i = 0; i < 3; ++i) hire(i * 4, "fork", 2);
-    const std::uint64_t forks = measure_.deaths(600, 3);
+    const std::uint64_t forks = scale(600);
     const auto born = [&] {
         std::uint64_t sum = 0;
         for (const worker& one : workers_) sum += all_.lanes[one.lane + 2].attempts;
@@ -25,7 +25,7 @@ TEST_P(ends_storm, fork_in_the_middle_of_anything) {
 }
 
 TEST_P(ends_storm, every_way_to_end_frees_the_lock) {
-    const std::uint64_t rounds = measure_.deaths(40, 1);
+    const std::uint64_t rounds = scale(40);
     const std::vector<std::string> ways{"exit", "quick_exit", "_exit", "abort", "return", "pause"};
     for (const std::string& way : ways) workers_.push_back({.lane = static_cast<int>(workers_.size()), .what = way});
     for (std::uint64_t n = 0; n < rounds; ++n) {

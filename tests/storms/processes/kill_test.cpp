@@ -14,7 +14,7 @@ TEST_P(kill_storm, the_next_one_is_let_in_soon_and_nobody_too_soon) {
     all_.linger = 100'000;  // so that many die inside
     hire_crowd(crowd);
 
-    const std::uint64_t kills = measure_.deaths(2000, 6);
+    const std::uint64_t kills = scale(2000);
     std::vector<double> waits;
     std::uint64_t stuck = 0;
     const auto begun = steady_clock::now();

@@ -8,7 +8,6 @@
 #include "storms/processes/claim_notes.hpp"
 #include "storms/processes/kind_page.hpp"
 #include "storms/processes/kind_users.hpp"
-#include "storms/processes/measure.hpp"
 #include "storms/processes/storm.hpp"
 #include "support/shared_page.hpp"
 
@@ -30,8 +29,8 @@ protected:
     using doing = kind_page::doing;
 
     // The whole length is for `make storms`; a tenth of it is enough for every day.
-    std::uint64_t at_length(std::uint64_t operations) const {
-        return measure_.operations(measure::in_full() ? operations : operations / 10);
+    static std::uint64_t at_length(std::uint64_t operations) {
+        return scale(std::getenv("MORTISE_STORMS_IN_FULL") != nullptr ? operations : operations / 10);
     }
 
     // What is to stand before the store in each process; and whether each writes down its claims.
@@ -65,7 +64,7 @@ protected:
         }};
     }
     client connect(const std::shared_ptr<claim_notes>& notes) const {
-        const client_options options{.lease = measure_.lease(), .label = "storm"};
+        const client_options options{.label = "storm"};
         if (!wrap_ && !noted_) return client{url_, options};
         spi::store_factory made = spi::factory_of(url_);
         if (wrap_) made = wrap_(std::move(made));
@@ -105,10 +104,7 @@ protected:
         const auto begun = steady_clock::now();
         const std::uint64_t first = page_->operations();
         const auto done = [&] { return page_->operations() - first >= quota; };
-        const auto killed_enough = [&] {
-            return measure_.leased() ? kills_ >= measure_.deaths(30, 3) : done() && kills_ >= 30;
-        };
-        while (kill && !killed_enough() && !HasFailure() && steady_clock::now() - begun < 200s) {
+        while (kill && (!done() || kills_ < 30) && !HasFailure() && steady_clock::now() - begun < 200s) {
             std::this_thread::sleep_for(std::chrono::microseconds{dice_() % 40'000});
             kill_one<User>();
         }
@@ -192,7 +188,6 @@ protected:
     }
 
     std::string url_ = GetParam().fresh_url();
-    const measure measure_{url_};
     const scratch_directory scratch_;
     const shared_page<kind_page> page_;
     std::array<child, kind_page::processes> crew_{child::none(), child::none(), child::none(), child::none()};

@@ -81,7 +81,6 @@ void loop(mortise::client& locks, arena& all, int lane) {
     const mortise::claim_options options = wanted(all);
     while (all.over == 0) {
         const std::uint64_t newest = all.newest_valid;
-        const std::uint64_t stops = all.lanes[lane].stops;
         mortise::attempt got = locks.try_acquire("storm", options);
         if (got && options.lease) {
             visit_on_lease(all, lane, *got, newest);
@@ -91,8 +90,6 @@ void loop(mortise::client& locks, arena& all, int lane) {
             ++all.timeouts;
             const auto& holder = got.refusal().holder;
             if (holder && holder->pid == all.last_stopped) ++all.lanes[lane].named;
-        } else if (got.reason() == mortise::errc::unreachable && all.lanes[lane].stops != stops) {
-            ++all.timeouts;  // an answer came while it was stopped, and it has not read it
         } else {
             all.complain(lane, got.refusal().describe());
         }
@@ -102,9 +99,8 @@ void loop(mortise::client& locks, arena& all, int lane) {
 
 // A store, as it is or bent for the purpose of the storm.
 mortise::client connect(const std::string& store, const arena& all, const std::shared_ptr<claim_notes>& notes) {
-    mortise::client_options options{.label = "storm"};
-    if (all.usual_lease != 0) options.lease = std::chrono::nanoseconds{all.usual_lease};
-    if (all.notes == 0 || notes == nullptr) return mortise::client{store, options};
+    const mortise::client_options options{.label = "storm"};
+    if (all.notes == 0) return mortise::client{store, options};
     auto inner = mortise::spi::factory_of(store);
     if (all.specimen != 0)
         inner = [inner](const auto& outer) { return std::make_unique<mortise::testing::hasty_store>(outer, inner); };
@@ -118,7 +114,7 @@ void born(const std::string& store, arena& all, int lane, mortise::client& of_pa
     if (n % 3 == 0) ::_exit(0);
     if (of_parent.try_acquire("storm").reason() != mortise::errc::forked)
         all.complain(lane, "the parent's client serves a child");
-    mortise::client own = connect(store, all, nullptr);
+    mortise::client own{store};
     for (int i = 0; i < 3; ++i) {
         mortise::attempt got = own.try_acquire("storm", {.wait = 20s});
         if (!got) {

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "storms/processes/arena.hpp"
-#include "storms/processes/measure.hpp"
 #include "support/children.hpp"
 #include "support/waiting.hpp"
 
@@ -58,7 +57,7 @@ inline std::vector<ground> grounds() {
     static const auto fixtures = spi::plain_fixtures();
     std::vector<ground> all;
     for (const auto& one : fixtures)
-        if (one->spans_processes()) all.push_back({std::string(one->store()), one.get()});
+        if (one->spans_processes() && one->notices_deaths()) all.push_back({std::string(one->store()), one.get()});
     return all;
 }
 
@@ -74,7 +73,6 @@ protected:
 
     explicit storm(const ground& where) : where_(where), url_(where.fresh_url()) {
         workers_.reserve(arena::most_lanes);
-        if (const auto lease = measure_.lease()) all_.usual_lease = lease->count();
     }
 
     void TearDown() override {
@@ -171,7 +169,6 @@ protected:
 
     const ground where_;
     std::string url_;
-    const measure measure_{url_};
     scratch_directory scratch_;
     std::string page_ = scratch_ / "arena";
     arena& all_ = arena::at(page_);
