@@ -4,7 +4,6 @@
 
 #include <mortise/error.hpp>
 
-#include <charconv>
 #include <future>
 
 #include <poll.h>
@@ -16,10 +15,9 @@ namespace {
     throw error(errc::unreachable, what);
 }
 
-endpoint endpoint_of(std::string_view host, std::string_view port, const std::string& otherwise) {
-    endpoint where{host.empty() ? otherwise : std::string(host), 0};
-    std::from_chars(port.data(), port.data() + port.size(), where.port);
-    return where;
+endpoint required(std::optional<endpoint> where) {
+    if (!where) fail("the server names an address that is none");
+    return *where;
 }
 
 }  // namespace
@@ -32,7 +30,7 @@ bare_client::bare_client(const settings& how, std::string_view key) : how_(how) 
         append(bytes, {"SENTINEL", "get-master-addr-by-name", how.master});
         const reply& said = ask(bytes);
         if (said.items.size() != 2) fail("no master is called '" + how.master + "' where the sentinels are asked");
-        where = endpoint_of(said.items[0].text, said.items[1].text, where.host);
+        where = required(endpoint::of(said.items[0].text, said.items[1].text));
     }
     connect(where, how.user, how.password);
     if (how.shape != settings::topology::cluster) return;
@@ -42,7 +40,9 @@ bare_client::bare_client(const settings& how, std::string_view key) : how_(how) 
     if (!moved.starts_with("MOVED ")) return;
     const std::size_t colon = moved.rfind(':');
     const std::size_t host = moved.find(' ', 6) + 1;
-    connect(endpoint_of(moved.substr(host, colon - host), moved.substr(colon + 1), where.host), how.user, how.password);
+    const std::string named = moved.substr(host, colon - host);
+    connect(required(endpoint::of(named.empty() ? where.host : named, moved.substr(colon + 1))), how.user,
+            how.password);
 }
 
 void bare_client::connect(const endpoint& where, const std::string& user, const std::string& password) {

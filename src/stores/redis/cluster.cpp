@@ -236,11 +236,7 @@ private:
 
     // Asks a node for the map. The first to answer is believed; what is wrong is corrected by redirections.
     void look(const endpoint& where) {
-        static const std::string bytes = [] {
-            std::string made;
-            append(made, {"CLUSTER", "SLOTS"});
-            return made;
-        }();
+        constexpr std::string_view bytes = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n";
         locked_node_at(where)->shared()->send(bytes, [this, where](const reply& said) {
             if (said.is == reply::kind::list) draw(said, where);
             if (said.failure() && said.number != 0) tell_those_who_wait_for_the_map(said);

@@ -95,13 +95,7 @@ trouble connection::last_trouble() const {
 
 // ---- sending
 
-void connection::send(std::string_view bytes, handler done) {
-    std::vector<handler> one;
-    one.push_back(std::move(done));
-    send(bytes, std::move(one));
-}
-
-void connection::send(std::string_view bytes, std::vector<handler> done) {
+void connection::send(std::string_view bytes, std::span<handler> done) {
     trouble why;
     {
         lock held{mutex_};

@@ -32,6 +32,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,9 +61,9 @@ public:
     // It is not known where it leads, and will not be soon.
     void fail(const trouble& why);
 
-    void send(std::string_view bytes, handler done);
+    void send(std::string_view bytes, handler done) { send(bytes, std::span{&done, 1}); }
     // Several commands in a row, with a handler each.
-    void send(std::string_view bytes, std::vector<handler> done);
+    void send(std::string_view bytes, std::span<handler> done);
 
     // Returns once `who` was answered; reads meanwhile, if nobody else does. False: gave up because nothing is expected here
     // any more, and `only_while_expecting` was set.

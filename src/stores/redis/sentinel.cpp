@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -17,13 +16,6 @@ namespace {
 
 constexpr std::string_view switched = "+switch-master";
 constexpr std::chrono::milliseconds ask_every{500};
-
-std::optional<endpoint> endpoint_of(std::string_view host, std::string_view port) {
-    endpoint where{.host = std::string(host)};
-    const auto [stop, failed] = std::from_chars(port.data(), port.data() + port.size(), where.port);
-    if (failed != std::errc{} || where.port == 0 || host.empty()) return std::nullopt;
-    return where;
-}
 
 class watched final : public router, public std::enable_shared_from_this<watched> {
 public:
@@ -141,7 +133,7 @@ private:
             } else if (said.error()) {
                 one.trouble = "sentinel " + sentinels_[i]->where().shown() + ": " + std::string(said.text);
             } else if (said.items.size() == 2) {
-                one.master = endpoint_of(said.items[0].text, said.items[1].text);
+                one.master = endpoint::of(said.items[0].text, said.items[1].text);
             } else {
                 one.trouble = "no master is called '" + how_.master + "' where the sentinels are asked";
             }
@@ -158,7 +150,7 @@ private:
             message.remove_prefix(std::min(end + 1, message.size()));
         }
         if (words.size() != 5 || words[0] != how_.master) return;
-        if (const auto where = endpoint_of(words[3], words[4])) count(i, {.heard = true, .master = where});
+        if (const auto where = endpoint::of(words[3], words[4])) count(i, {.heard = true, .master = where});
     }
 
     struct vote {

@@ -17,20 +17,20 @@ void once_fit(const std::shared_ptr<connection>& on, handler then) {
 }
 
 void send(const std::shared_ptr<connection>& on, call what, handler done, bool asking) {
-    static const std::string ask = "*1\r\n$6\r\nASKING\r\n";
+    static constexpr std::string_view ask = "*1\r\n$6\r\nASKING\r\n";
     const std::string bytes = what.by_digest();
     handler answered = [on, what = std::move(what), done = std::move(done), asking](const reply& said) mutable {
         if (!said.error() || !said.text.starts_with("NOSCRIPT")) return done(said);
         std::vector<handler> both;
         if (asking) both.emplace_back([](const reply&) {});
         both.push_back(std::move(done));
-        on->send((asking ? ask : "") + what.by_source(), std::move(both));
+        on->send(std::string(asking ? ask : "") + what.by_source(), both);
     };
     if (!asking) return on->send(bytes, std::move(answered));
     std::vector<handler> both;
     both.emplace_back([](const reply&) {});
     both.push_back(std::move(answered));
-    on->send(ask + bytes, std::move(both));
+    on->send(std::string(ask) + bytes, both);
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ void durable_line::send_next() {
     command{bytes, 3} << "WAIT" << std::int64_t{most}
                       << std::chrono::duration_cast<std::chrono::milliseconds>(patience_).count();
     handlers.emplace_back([self = shared_from_this(), sent](const reply& said) { self->answered(sent, said); });
-    on_->send(bytes, std::move(handlers));
+    on_->send(bytes, handlers);
 }
 
 void durable_line::answered(const std::shared_ptr<batch>& sent, const reply& waited) {

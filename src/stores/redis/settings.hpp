@@ -8,7 +8,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mortise::inline v0::stores::redis {
@@ -18,6 +20,8 @@ struct endpoint {
     std::uint16_t port = 0;
 
     std::string shown() const;  // "host:port"
+    // As servers name each other. None: it is not an address.
+    static std::optional<endpoint> of(std::string_view host, std::string_view port);
     friend bool operator==(const endpoint&, const endpoint&) = default;
     friend auto operator<=>(const endpoint&, const endpoint&) = default;
 };
