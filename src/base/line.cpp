@@ -1,0 +1,150 @@
+#include "base/line.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace mortise::inline v0::base {
+
+namespace {
+
+using entries = std::vector<const line_entry*>;
+
+std::uint64_t weight_of(const entries& some) {
+    std::uint64_t sum = 0;
+    for (const line_entry* one : some) sum += one->weight;
+    return sum;
+}
+
+// Few of these, all of which have to be in the line to keep the weight out: so nothing changes before one of them goes. The
+// nearest, so that those who leave in order wake one after the other; and the heaviest of them, so that a reader looks at
+// the writer before it and not at the readers between.
+std::vector<claim_id> enough_of(const entries& before, std::uint64_t weight, std::uint64_t capacity) {
+    entries near;
+    std::uint64_t sum = weight;
+    for (auto it = before.rbegin(); it != before.rend() && sum <= capacity; ++it) {
+        near.push_back(*it);
+        sum += (*it)->weight;
+    }
+    std::ranges::stable_sort(near, std::greater{}, &line_entry::weight);
+    std::vector<claim_id> enough;
+    sum = weight;
+    for (auto it = near.begin(); it != near.end() && sum <= capacity; ++it) {
+        enough.push_back((*it)->id);
+        sum += (*it)->weight;
+    }
+    return enough;
+}
+
+// The line as read once.
+class reading {
+public:
+    reading(std::span<const line_entry> line, const line_entry& mine) : mine_(mine) {
+        for (const line_entry& one : line) {
+            if (!one.to_be_exchanged())
+                in_line_.push_back(&one);
+            else if (first_exchange_ == nullptr || one.arrived < first_exchange_->arrived)
+                first_exchange_ = &one;
+        }
+        std::ranges::sort(in_line_, {}, &line_entry::stands_at);
+        capacity_ = in_line_.empty() ? mine.capacity : in_line_.front()->capacity;
+        for (const line_entry* one : in_line_) (holds(*one) ? holders_ : waiters_).push_back(one);
+    }
+
+    line_verdict of_a_claim(std::uint64_t floor) const {
+        using is = line_verdict::verdict;
+        line_verdict v = known();
+        if (mine_.capacity != capacity_) {
+            v.is = is::other_kind;
+            v.watch = {in_line_.front()->id};
+            return v;
+        }
+        const auto me = std::ranges::find(waiters_, &mine_);
+        if (me == waiters_.end()) {
+            v.is = is::holds;
+            v.to_be_stamped = floor > mine_.arrived && !mine_.stamped;
+            return v;
+        }
+        v.is = is::waits;
+        v.place = static_cast<std::size_t>(me - waiters_.begin()) + 1;
+        const entries before(in_line_.begin(), std::ranges::find(in_line_, &mine_));
+        const auto stranger = std::ranges::find_if(before, [&](auto* one) { return one->capacity != capacity_; });
+        if (stranger != before.end())
+            v.watch = {(*stranger)->id};
+        else if (weight_of(before) + mine_.weight > capacity_)
+            v.watch = enough_of(before, mine_.weight, capacity_);
+        else  // kept out by an exchange, which leaves the line or makes the old hold leave it
+            v.watch = {first_exchange_->id, first_exchange_->instead_of};
+        return v;
+    }
+
+    line_verdict of_an_exchange() const {
+        using is = line_verdict::verdict;
+        line_verdict v = known();
+        const auto old = std::ranges::find(holders_, mine_.instead_of, &line_entry::id);
+        if (old == holders_.end()) {
+            v.is = is::lost;
+            return v;
+        }
+        entries others = holders_;
+        std::erase(others, *old);
+        if (weight_of(others) + mine_.weight <= capacity_) {
+            v.is = is::may_exchange;
+            // While all of these are in the line, nobody else comes to hold.
+            v.guards = {mine_.id};
+            if (first_exchange_ != &mine_) v.guards.push_back(first_exchange_->id);
+            for (const line_entry* one : holders_) v.guards.push_back(one->id);
+            if (!waiters_.empty()) v.guards.push_back(waiters_.front()->id);
+            return v;
+        }
+        if (first_exchange_ != &mine_) {
+            v.is = is::would_deadlock;
+            return v;
+        }
+        v.is = is::waits;
+        v.place = 1;
+        v.watch = enough_of(others, mine_.weight, capacity_);
+        v.watch.push_back(mine_.instead_of);
+        return v;
+    }
+
+private:
+    bool holds(const line_entry& one) {
+        if (one.capacity != capacity_ || stranger_seen_) {
+            stranger_seen_ = true;
+            return false;
+        }
+        used_ += one.weight;
+        if (used_ > capacity_) return false;
+        const bool kept_out = first_exchange_ != nullptr && first_exchange_->arrived < one.arrived && one.place == 0;
+        return !kept_out;
+    }
+
+    line_verdict known() const {
+        line_verdict v;
+        v.capacity = capacity_;
+        const auto other = std::ranges::find_if(
+            holders_, [&](const line_entry* one) { return one != &mine_ && one->id != mine_.instead_of; });
+        if (other != holders_.end()) v.holder = (*other)->id;
+        return v;
+    }
+
+    const line_entry& mine_;
+    entries in_line_;                             // by where they stand
+    const line_entry* first_exchange_ = nullptr;  // that waits
+    std::uint32_t capacity_ = 0;
+    std::uint64_t used_ = 0;
+    bool stranger_seen_ = false;
+    entries holders_;
+    entries waiters_;
+};
+
+}  // namespace
+
+line_verdict judge(std::span<const line_entry> line, const claim_id& mine, std::uint64_t floor) {
+    const auto found = std::ranges::find(line, mine, &line_entry::id);
+    if (found == line.end()) return {};
+    const reading read(line, *found);
+    return found->to_be_exchanged() ? read.of_an_exchange() : read.of_a_claim(floor);
+}
+
+}  // namespace mortise::inline v0::base
