@@ -39,7 +39,7 @@ struct litter {
             for (std::size_t i = 1; i < page.size(); ++i) {
                 ++keys;
                 for (const std::string& field : lines_of(from.command({"hkeys", page[i]})))
-                    if (field != "." && field != "e") ++fields;
+                    if (field != ".") ++fields;
             }
         } while (cursor != "0");
         inboxes += lines_of(from.command({"pubsub", "channels", prefix + ":inbox:*"})).size();

@@ -5,7 +5,9 @@
 #include <mortise/error.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <type_traits>
 
 namespace mortise::inline v0::stores::redis {
 namespace {
@@ -44,16 +46,48 @@ private:
     bool bad_ = false;
 };
 
-std::optional<claim_id> id_of(std::string_view hex) {
-    claim_id id;
-    if (hex.size() != 32) return std::nullopt;
-    for (std::size_t half = 0; half < 2; ++half) {
-        const char* from = hex.data() + 16 * half;
-        const auto [stop, failed] = std::from_chars(from, from + 16, id.bits[half], 16);
-        if (failed != std::errc{} || stop != from + 16) return std::nullopt;
+// The numbers of an answer as the scripts pack them, one after the other; what is missing or not a whole one makes it bad.
+class packed {
+public:
+    explicit packed(std::string_view bytes) : left_(bytes) {}
+
+    template <class Number = std::int64_t>
+    Number number() {
+        constexpr double most = 9007199254740992.0;  // 2^53
+        if (left_.size() < 8) {
+            bad_ = true;
+            return {};
+        }
+        const double n = std::bit_cast<double>(bits());
+        if (!(n >= -most && n <= most) || (std::is_unsigned_v<Number> && n < 0)) {
+            bad_ = true;
+            return {};
+        }
+        return static_cast<Number>(n);
     }
-    return id;
-}
+    claim_id id() {
+        if (left_.size() < 16) {
+            bad_ = true;
+            return {};
+        }
+        claim_id read;
+        for (std::uint64_t& half : read.bits) half = bits();
+        return read;
+    }
+    std::string_view rest() const { return left_; }
+    bool bad() const { return bad_; }
+
+private:
+    std::uint64_t bits() {
+        std::uint64_t read = 0;
+        for (const char byte : left_.substr(0, 8)) read = read << 8U | static_cast<unsigned char>(byte);
+        left_.remove_prefix(8);
+        return read;
+    }
+
+    std::string_view left_;
+    bool bad_ = false;
+};
 
 // pid, length of host, host and label
 std::optional<mortise::holder> holder_of(words& from, std::uint64_t counter, microseconds held_for) {
@@ -74,6 +108,13 @@ void tell(call& to, const asking_party& who) {
 constexpr std::size_t things_told = 4;
 
 }  // namespace
+
+std::string bytes_of(const claim_id& id) {
+    std::string bytes;
+    for (const std::uint64_t half : id.bits)
+        for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(half >> shift);
+    return bytes;
+}
 
 call::call(const script& which, std::size_t keys, std::size_t arguments)
     : script_(&which), count_(3 + keys + arguments) {
@@ -115,16 +156,16 @@ call claim_call(const asking_party& who, std::string_view key, const spi::claim_
     rest += who.client + ' ' + std::to_string(who.pid) + ' ' + std::to_string(who.host.size()) + ' ' + who.host;
     rest += wanted.label;
     call made{scripts::all().claim, 1, 7 + things_told};
-    made << key << wanted.id.hex() << std::int64_t{wanted.capacity} << std::int64_t{wanted.weight}
+    made << key << bytes_of(wanted.id) << std::int64_t{wanted.capacity} << std::int64_t{wanted.weight}
          << us(wanted.lease.value_or(spi::duration::zero())) << flags
-         << (wanted.instead_of == claim_id{} ? std::string(32, ' ') : wanted.instead_of.hex()) << rest;
+         << (wanted.instead_of == claim_id{} ? std::string(16, ' ') : bytes_of(wanted.instead_of)) << rest;
     tell(made, who);
     return made;
 }
 
 call release_call(const asking_party& who, std::string_view key, const claim_id& id) {
     call made{scripts::all().release, 1, 2 + things_told};
-    made << key << id.hex() << who.client;
+    made << key << bytes_of(id) << who.client;
     tell(made, who);
     return made;
 }
@@ -152,7 +193,7 @@ call show_call(std::string_view key) {
 call renew_call(std::span<const renewal_item> items) {
     call made{scripts::all().renew, items.size(), 2 * items.size()};
     for (const renewal_item& one : items) made << one.key;
-    for (const renewal_item& one : items) made << one.id.hex() << us(one.lease);
+    for (const renewal_item& one : items) made << bytes_of(one.id) << us(one.lease);
     return made;
 }
 
@@ -190,9 +231,10 @@ claim_reply read_claim(const reply& said, spi::time_point sent) {
         answer.detail = std::move(why.what);
         return out;
     }
-    words from{said.text};
-    const std::string_view verdict = from.next();
-    if (verdict == "G") {
+    if (said.text.empty()) return out;
+    const char verdict = said.text.front();
+    packed from{said.text.substr(1)};
+    if (verdict == 'G') {
         const auto counter = from.number<std::uint64_t>();
         const microseconds lease{from.number()};
         const microseconds left{from.number()};
@@ -200,20 +242,23 @@ claim_reply read_claim(const reply& said, spi::time_point sent) {
         answer.is = granted;
         answer.grant = {.counter = counter, .lease = lease, .counted_from = sent};
         if (left < lease) answer.grant.grace = left;
-    } else if (verdict == "Q" || verdict == "B") {
-        answer.is = verdict == "Q" ? queued : busy;
+    } else if (verdict == 'Q' || verdict == 'B') {
+        answer.is = verdict == 'Q' ? queued : busy;
         answer.standing.place = from.number<std::size_t>();
-        if (const std::string_view free_in = from.next(); free_in != "-")
-            answer.standing.free_in = microseconds{words{free_in}.number()};
+        if (const microseconds free_in{from.number()}; free_in >= microseconds::zero())
+            answer.standing.free_in = free_in;
         out.now = server_time{from.number()};
-        if (from.rest() != "-") {
+        if (!from.rest().empty()) {
             const auto counter = from.number<std::uint64_t>();
             const microseconds held_for{from.number()};
-            answer.standing.holder = holder_of(from, counter, held_for);
+            words rest{from.rest()};
+            answer.standing.holder = holder_of(rest, counter, held_for);
         }
-    } else if (verdict == "R") {
-        const std::string_view why = from.next();
-        const auto capacity = from.number();
+    } else if (verdict == 'R') {
+        words why_not{said.text.substr(1)};
+        const std::string_view why = why_not.next();
+        const auto capacity = why_not.number();
+        if (why_not.bad()) return {};
         answer.is = refused;
         answer.reason = why == "lost"       ? errc::lost
                         : why == "deadlock" ? errc::would_deadlock
@@ -221,21 +266,17 @@ claim_reply read_claim(const reply& said, spi::time_point sent) {
                                             : errc::cancelled;
         if (why == "kind")
             answer.detail = "in use with a capacity of " + std::to_string(capacity) + "; one name is one kind of lock";
-    } else {
-        return out;
     }
     if (from.bad()) return {};
     return out;
 }
 
 std::optional<push> read_push(std::string_view message) {
-    words from{message};
+    if (message.empty() || (message.front() != 'G' && message.front() != 'L')) return std::nullopt;
+    packed from{message.substr(1)};
     push told_of;
-    const std::string_view what = from.next();
-    const auto id = id_of(from.next());
-    if (!id || (what != "G" && what != "L")) return std::nullopt;
-    told_of.id = *id;
-    told_of.granted = what == "G";
+    told_of.granted = message.front() == 'G';
+    told_of.id = from.id();
     if (told_of.granted) {
         told_of.counter = from.number<std::uint64_t>();
         told_of.lease = microseconds{from.number()};

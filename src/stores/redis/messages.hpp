@@ -37,6 +37,9 @@ struct asking_party {
     std::string inbox() const { return inboxes() + client; }
 };
 
+// As it stands in arguments, records and messages.
+std::string bytes_of(const claim_id& id);
+
 // A call of a script: once by the digest, and with the source if the server does not know it.
 class call {
 public:

@@ -1,19 +1,19 @@
 -- A claim. ARGV: id, capacity, weight, lease, flags, instead-of or blanks, rest of the record; channel, life of a
 -- waiting client, grace, counted. Flags: q wait in line, w write even if nothing changes, for those who wait for replicas.
 --
--- Answers  G counter lease left now
---          Q place free-in now holder-or-'-'       in line; the holder is counter, held for, rest
---          B place free-in now holder-or-'-'       not in line
---          R reason capacity                       lost, deadlock, kind, cancelled
+-- Answers  G and packed: counter lease left now
+--          Q and packed: place, free in or -1, now; and of a holder counter, held for, and the rest. In line.
+--          B and the same. Not in line.
+--          R and in words: reason capacity. Reasons: lost, deadlock, kind, cancelled.
 local id, capacity, weight, lease, flags, instead, rest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]),
   tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7]
 local told = told_by(ARGV, 8)
-if not (#id == 32 and #instead == 32 and capacity and weight and lease and rest and told) then
+if not (#id == 16 and #instead == 16 and capacity and weight and lease and rest and #rest < 5000 and told) then
   return redis.error_reply('ERR arguments of a claim')
 end
 local queue = string.find(flags, 'q', 1, true) ~= nil
 
-local wrong = load('h' .. id, 'e')
+local wrong = load('h' .. id)
 if wrong then return wrong end
 settle(told)
 
@@ -23,20 +23,20 @@ local function done(answer)
 end
 
 local function granted(h)
-  return table.concat({'G', int(h.counter), int(h.lease), int(h.ends - now), int(now)}, ' ')
+  return 'G' .. struct.pack('>dddd', h.counter, h.lease, h.ends - now, now)
 end
 
 -- `own`: a hold of the asking party, which is not in its way.
 local function standing(verdict, place, own)
-  local free_in, who = '-', '-'
+  local free_in, who = -1, ''
   if s.held > 0 then
-    local first = string.sub(s.first, 1, 32)
-    if first == own then first = string.sub(s.first, 33, 64) end
+    local first = string.sub(s.first, 1, 16)
+    if first == own then first = string.sub(s.first, 17, 32) end
     local h = first ~= '' and holder(first)
-    if h then who = string.format('%.0f %.0f %s', h.counter, now - h.since, string.sub(h.rest, 19)) end
-    free_in = int(math.max(s.next - now, 0))
+    if h then who = struct.pack('>dd', h.counter, now - h.since) .. string.sub(h.rest, 19) end
+    free_in = math.max(s.next - now, 0)
   end
-  return table.concat({verdict, int(place), free_in, int(now), who}, ' ')
+  return verdict .. struct.pack('>ddd', place, free_in, now) .. who
 end
 
 -- How many wait up to this number.
@@ -55,8 +55,8 @@ if mine then
   if string.find(flags, 'w', 1, true) then set('h' .. id, write_holder(mine)); dirty = true end
   return done(granted(mine))
 end
-if remembered(id) then return done('R cancelled 0') end
-if not idle() and capacity ~= s.capacity then return done('R kind ' .. int(s.capacity)) end
+if remembered(id) then return done('Rcancelled 0') end
+if not idle() and capacity ~= s.capacity then return done('Rkind ' .. int(s.capacity)) end
 
 local number = s.waiting > 0 and get('w' .. id)
 if number then
@@ -69,7 +69,7 @@ if number then
 end
 
 local function enqueue(at)
-  set('q' .. int(at), id .. instead .. struct.pack('>ddd', weight, lease, now) .. rest)
+  set('q' .. int(at), id .. instead .. struct.pack('>I4dd', weight, lease, now) .. rest)
   set('w' .. id, int(at))
   s.waiting = s.waiting + 1
   dirty = true
@@ -77,7 +77,7 @@ end
 
 if instead ~= NOTHING then
   local old = holder(instead)
-  if not old then return done('R lost 0') end
+  if not old then return done('Rlost 0') end
   if fits(weight, instead) then
     remember(instead, '0')
     remove(instead, old)
@@ -86,7 +86,7 @@ if instead ~= NOTHING then
     return done(granted(h))
   end
   local first = first_waiting()
-  if first and first.instead ~= NOTHING then return done('R deadlock 0') end
+  if first and first.instead ~= NOTHING then return done('Rdeadlock 0') end
   if not queue then return done(standing('B', 1, instead)) end
   if s.waiting == 0 then s.head, s.tail = 0, 0 end
   s.head = s.head - 1

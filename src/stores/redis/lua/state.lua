@@ -4,26 +4,32 @@
 --
 -- One name is one hash, so that it moves between the nodes of a cluster as a whole:
 --
---   .            'm1', eleven numbers (capacity used held last next head tail waiting refreshed armed life), first holders
---   h<id>        a holder:  five numbers (end counter weight since lease), rest
---   q<number>    a waiter:  id, what it is to replace or blanks, three numbers (weight lease since), rest
---   w<id>        the number of a waiter; they run from head to tail, with gaps
+--   .            'm2', numbers (capacity used held last next head tail waiting refreshed armed life ended kept);
+--                ended ids, `ended` bytes: latest first, half of the id and what its release was answered;
+--                holders, `kept` bytes: the only one, id and record; or if there are more the ids of the oldest;
+--                waiters in line, each with two bytes of its length before it, while they are few
+--   h<id>        a holder, if there are several: numbers (end counter weight since lease), rest
+--   q<number>    a waiter, if there are many: id, what it is to replace or blanks, numbers (weight lease since), rest
+--   w<id>        the number of that waiter; they run from head to tail, with gaps
 --   c<client>    until when a client that waits is taken to be alive, once it has waited for a while
---   e            ids that ended, latest first: 16 digits of the id, and what its release was answered
 --
 --   rest         r if it is renewed, else -; client; pid, length of host, host and label
 --
 -- Times are microseconds of the server's clock. `last` is the counter of the latest grant; it outlives the lock by `life`
--- seconds. `next` is not later than the first end of a holder. The first holders are the ids of the oldest ones.
+-- seconds. `next` is not later than the first end of a holder.
 --
--- Numbers are packed, and what is done most (taken.lua, freed.lua) stands before this and returns before the functions here
--- are made: the server does nothing else while a script runs.
+-- The usual name, one holder and some waiters, is one field that is read once and written once, numbers are packed, and what
+-- is done most (taken.lua, freed.lua) stands before this and returns before the functions here are made: the server does
+-- nothing else while a script runs. Here a record in the head is as if it stood in a field of its own; save() puts it where
+-- it belongs.
 local key = KEYS[1]
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
-local NOTHING = string.rep(' ', 32)  -- to replace
-local LISTED = 64       -- holders whose ids stand in the head field
+local NOTHING = string.rep(' ', 16)  -- to replace
+local LISTED = 64       -- holders whose ids stand in the head
+local IN_HEAD = 16      -- waiters there, at most
+local HEAD = 4000       -- bytes of them, at most
 local REMEMBERED = 16   -- ended ids
 local SHORTEST_LIFE = 3600
 
@@ -31,6 +37,8 @@ local function int(n) return string.format('%.0f', n) end
 
 local seen, changed, dirty = {}, {}, false
 local s
+local alone             -- the id of the holder that stood in the head
+local inside            -- those who wait stood there too, or nobody waited
 
 local function foreign()
   return redis.error_reply('FOREIGN the key holds data that is not a lock of mortise')
@@ -55,17 +63,77 @@ local function load(...)
   if values.err then return foreign() end
   local head = values[1]
   for i, field in ipairs({...}) do seen[field] = values[i + 1] end
+  inside = true
   if not head then
     if redis.call('EXISTS', key) == 1 then return foreign() end
+    seen.e = false
     s = {capacity = 0, used = 0, held = 0, last = 0, next = 0, head = 0, tail = 0, waiting = 0, refreshed = 0, armed = 0,
          life = 0, first = ''}
     return
   end
-  if #head < 90 or string.sub(head, 1, 2) ~= 'm1' then return foreign() end
-  local capacity, used, held, last, next, first_number, tail, waiting, refreshed, armed, life = struct.unpack(
-    '>ddddddddddd', head, 3)
+  if #head < 61 or string.sub(head, 1, 2) ~= 'm2' then return foreign() end
+  local capacity, used, held, last, next, first_number, tail, waiting, refreshed, armed, life, ended, kept = struct.unpack(
+    '>I4I4I4ddi4i4I4I4I4dBH', head, 3)
+  local from = 62 + ended
   s = {capacity = capacity, used = used, held = held, last = last, next = next, head = first_number, tail = tail,
-       waiting = waiting, refreshed = refreshed, armed = armed, life = life, first = string.sub(head, 91)}
+       waiting = waiting, refreshed = refreshed, armed = armed, life = life}
+  seen.e = string.sub(head, 62, from - 1)
+  s.first = string.sub(head, from, from + (held == 1 and 16 or kept) - 1)
+  if held == 1 then
+    alone = s.first
+    seen['h' .. alone] = string.sub(head, from + 16, from + kept - 1)
+  end
+  from = from + kept
+  if waiting > 0 then
+    inside = #head >= from
+    while from <= #head do
+      local record = string.sub(head, from + 2, from + 1 + struct.unpack('>H', head, from))
+      seen['q' .. int(s.head)] = record
+      seen['w' .. string.sub(record, 1, 16)] = int(s.head)
+      s.head = s.head + 1
+      from = from + 2 + #record
+    end
+    if inside then s.head, s.tail = s.head - waiting, s.head end
+  end
+end
+
+local function in_line(field)
+  local kind = string.sub(field, 1, 1)
+  return kind == 'q' or kind == 'w'
+end
+
+-- What stands in the head of those who wait; nothing if they are in fields of their own. They go there when they are many, and
+-- stay until nobody waits.
+local function line_in_head()
+  if not inside or s.waiting == 0 then return '' end
+  local parts, size = {}, 0
+  for number = s.head, s.waiting <= IN_HEAD and s.tail - 1 or s.head - 1 do
+    local record = get('q' .. int(number))
+    if record then
+      parts[#parts + 1] = struct.pack('>H', math.min(#record, 65535)) .. record
+      size = size + #record
+    end
+  end
+  if #parts > 0 and size <= HEAD then
+    for field in pairs(changed) do
+      if in_line(field) then changed[field] = nil end
+    end
+    return table.concat(parts)
+  end
+  for field, value in pairs(seen) do
+    if in_line(field) and value and changed[field] == nil then changed[field] = value end
+  end
+  return ''
+end
+
+-- What stands there of the holders.
+local function holders_in_head()
+  if alone and (s.held ~= 1 or s.first ~= alone) then changed['h' .. alone] = get('h' .. alone) or nil end
+  if s.held ~= 1 then return s.first end
+  local field = 'h' .. s.first
+  local record = get(field)
+  if s.first == alone then changed[field] = nil else changed[field] = false end
+  return s.first .. record
 end
 
 local function save(lease)
@@ -83,8 +151,10 @@ local function save(lease)
     end
   end
   if s.held == 0 then s.next = 0 end
-  local written = {'.', 'm1' .. struct.pack('>ddddddddddd', s.capacity, s.used, s.held, s.last, s.next, s.head, s.tail,
-    s.waiting, s.refreshed, s.armed, s.life) .. s.first}
+  local over, kept, line = get('e') or '', holders_in_head(), line_in_head()
+  changed.e = nil
+  local written = {'.', 'm2' .. struct.pack('>I4I4I4ddi4i4I4I4I4dBH', s.capacity, s.used, s.held, s.last, s.next, s.head, s.tail,
+    s.waiting, s.refreshed, s.armed, s.life, #over, #kept) .. over .. kept .. line}
   local removed = {}
   for field, value in pairs(changed) do
     if value then
@@ -104,16 +174,16 @@ local function save(lease)
 end
 
 local function read_holder(record)
-  local ends, counter, weight, since, lease = struct.unpack('>ddddd', record)
-  return {ends = ends, counter = counter, weight = weight, since = since, lease = lease, rest = string.sub(record, 41)}
+  local ends, counter, weight, since, lease = struct.unpack('>ddI4dd', record)
+  return {ends = ends, counter = counter, weight = weight, since = since, lease = lease, rest = string.sub(record, 37)}
 end
 local function write_holder(h)
-  return struct.pack('>ddddd', h.ends, h.counter, h.weight, h.since, h.lease) .. h.rest
+  return struct.pack('>ddI4dd', h.ends, h.counter, h.weight, h.since, h.lease) .. h.rest
 end
 local function read_waiter(record)
-  local weight, lease, since = struct.unpack('>ddd', record, 65)
-  return {id = string.sub(record, 1, 32), instead = string.sub(record, 33, 64), weight = weight, lease = lease,
-          since = since, rest = string.sub(record, 89)}
+  local weight, lease, since = struct.unpack('>I4dd', record, 33)
+  return {id = string.sub(record, 1, 16), instead = string.sub(record, 17, 32), weight = weight, lease = lease,
+          since = since, rest = string.sub(record, 53)}
 end
 local function client_of(rest) return string.sub(rest, 2, 17) end
 local function renewed(rest) return string.sub(rest, 1, 1) == 'r' end
@@ -126,9 +196,9 @@ end
 -- All holders, as {id, holder}; the field list is used while it is complete.
 local function holders()
   local all = {}
-  if #s.first == 32 * s.held then
-    for at = 1, #s.first, 32 do
-      local id = string.sub(s.first, at, at + 31)
+  if #s.first == 16 * s.held then
+    for at = 1, #s.first, 16 do
+      local id = string.sub(s.first, at, at + 15)
       all[#all + 1] = {id, holder(id)}
     end
     return all
@@ -161,7 +231,7 @@ local function hold(id, weight, lease, ends, rest)
   s.last = math.max(s.last + 1, now)
   local h = {ends = ends, counter = s.last, weight = weight, since = now, lease = lease, rest = rest}
   set('h' .. id, write_holder(h))
-  if #s.first == 32 * s.held and s.held < LISTED then s.first = s.first .. id end
+  if #s.first == 16 * s.held and s.held < LISTED then s.first = s.first .. id end
   s.used, s.held = s.used + weight, s.held + 1
   if s.next == 0 or ends < s.next then s.next = ends end
   dirty = true
@@ -172,8 +242,8 @@ local function remove(id, h)
   set('h' .. id, false)
   s.used, s.held = s.used - h.weight, s.held - 1
   local at = 1
-  while at < #s.first and string.sub(s.first, at, at + 31) ~= id do at = at + 32 end
-  s.first = string.sub(s.first, 1, at - 1) .. string.sub(s.first, at + 32)
+  while at < #s.first and string.sub(s.first, at, at + 15) ~= id do at = at + 16 end
+  s.first = string.sub(s.first, 1, at - 1) .. string.sub(s.first, at + 16)
   if s.held == 0 then
     s.next = 0
   elseif s.first == '' then
@@ -183,17 +253,17 @@ local function remove(id, h)
 end
 
 local function remember(id, answer)
-  set('e', string.sub(id, 1, 16) .. answer .. string.sub(get('e') or '', 1, 17 * (REMEMBERED - 1)))
+  set('e', string.sub(id, 1, 8) .. answer .. string.sub(get('e') or '', 1, 9 * (REMEMBERED - 1)))
   dirty = true
 end
 -- What its release was answered; '-' if it was not asked; none if the id is not remembered.
 local function remembered(id)
   local all = get('e')
   if not all then return end
-  local short = string.sub(id, 1, 16)
+  local short = string.sub(id, 1, 8)
   local at = string.find(all, short, 1, true)
-  while at and at % 17 ~= 1 do at = string.find(all, short, at + 1, true) end
-  if at then return string.sub(all, at + 16, at + 16), at end
+  while at and at % 9 ~= 1 do at = string.find(all, short, at + 1, true) end
+  if at then return string.sub(all, at + 8, at + 8), at end
 end
 
 local function leave(number, w)
@@ -240,7 +310,7 @@ local function grant_next(told)
     if w.instead ~= NOTHING and not old then  -- what it was to replace is gone
       leave(number, w)
       remember(w.id, '-')
-      redis.call('PUBLISH', channel, 'L ' .. w.id .. ' ' .. key)
+      redis.call('PUBLISH', channel, 'L' .. w.id .. key)
     elseif not alive(w, told.life) then
       leave(number, w)
     elseif not fits(w.weight, w.instead) then
@@ -248,8 +318,8 @@ local function grant_next(told)
     else
       local left = renewed(w.rest) and math.min(w.lease, told.grace) or w.lease
       local counter = math.max(s.last + 1, now)
-      local reached = redis.call('PUBLISH', channel, table.concat({'G', w.id, int(counter), int(w.lease), int(left),
-        int(now), key}, ' '))
+      local reached = redis.call('PUBLISH', channel,
+        'G' .. w.id .. struct.pack('>dddd', counter, w.lease, left, now) .. key)
       leave(number, w)
       if reached > 0 or not told.counted then
         if old then

@@ -1,38 +1,51 @@
 -- The head of the claim's script: a name that is free is taken, and one that is not is waited for. Whatever is rarer goes on to
 -- state.lua and claim.lua, and nothing has been written then.
+--
+-- Lua hashes each string that is made, byte by byte, and that is most of what a script costs: so as few and as short ones as
+-- can be.
 do
-  local id, flags = ARGV[1], ARGV[5]
-  local values = redis.pcall('HMGET', KEYS[1], '.', 'h' .. id, 'w' .. id, 'e')
-  local head = not values.err and values[1]
-  if head and not values[2] and not values[3] and #head >= 90 and string.sub(head, 1, 2) == 'm1'
-      and ARGV[6] == '                                ' and #id == 32
-      and not (values[4] and string.find(values[4], string.sub(id, 1, 16), 1, true)) then
+  local id, rest = ARGV[1], ARGV[7]
+  local head = redis.pcall('HGET', KEYS[1], '.')
+  if type(head) == 'string' and #head > 60 and string.sub(head, 1, 2) == 'm2' and #id == 16 and #rest < 1000
+      and ARGV[6] == '                ' and not string.find(head, string.sub(id, 1, 8), 62, true) then
+    local of, used, held, last, next, first, tail, waiting, refreshed, armed, life, ended, kept = struct.unpack(
+      '>I4I4I4ddi4i4I4I4I4dBH', head, 3)
     local clock = redis.call('TIME')
     local now = clock[1] * 1000000 + clock[2]
     local capacity, weight, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-    local of, used, held, last, next, first, tail, waiting, refreshed, armed, life = struct.unpack('>ddddddddddd', head, 3)
     if now / 1000000 - armed < life / 16 and lease <= life * 100000 then
       if held == 0 and waiting == 0 and weight <= capacity then
         last = math.max(last + 1, now)
-        redis.call('HSET', KEYS[1],
-          '.', 'm1' .. struct.pack('>ddddddddddd', capacity, weight, 1, last, now + lease, 0, 0, 0, refreshed, armed, life)
-            .. id,
-          'h' .. id, struct.pack('>ddddd', now + lease, last, weight, now, lease) .. ARGV[7])
-        return string.format('G %.0f %.0f %.0f %.0f', last, lease, lease, now)
+        redis.call('HSET', KEYS[1], '.', 'm2' .. struct.pack('>I4I4I4ddi4i4I4I4I4dBH', capacity, weight, 1, last, now + lease,
+          0, 0, 0, refreshed, armed, life, ended, 52 + #rest) .. string.sub(head, 62, 61 + ended) .. id
+          .. struct.pack('>ddI4dd', now + lease, last, weight, now, lease) .. rest)
+        return 'G' .. struct.pack('>dddd', last, lease, lease, now)
       end
-      local blocking = #head > 90 and string.sub(head, 91, 122)
-      if held > 0 and now < next and capacity == of and blocking and string.find(flags, 'q', 1, true)
-          and (waiting > 0 or used + weight > of) then
-        local holder = redis.call('HGET', KEYS[1], 'h' .. blocking)
+      local from = 62 + ended
+      local inside = waiting == 0 or #head >= from + kept
+      if held > 0 and now < next and capacity == of and kept > 0 and string.find(ARGV[5], 'q', 1, true)
+          and (waiting > 0 or used + weight > of) and (waiting < 16 and #head < 3000 or not inside)
+          and (held == 1 and inside or not redis.call('HGET', KEYS[1], 'h' .. id)
+            and not redis.call('HGET', KEYS[1], 'w' .. id)) then
         if waiting == 0 then first, tail = 0, 0 end
-        local number = string.format('%.0f', tail)
-        redis.call('HSET', KEYS[1],
-          '.', string.sub(head, 1, 42) .. struct.pack('>ddd', first, tail + 1, waiting + 1) .. string.sub(head, 67),
-          'q' .. number, id .. ARGV[6] .. struct.pack('>ddd', weight, lease, now) .. ARGV[7],
-          'w' .. id, number)
-        local _, counter, _, since = struct.unpack('>dddd', holder)
-        return string.format('Q %.0f %.0f %.0f %.0f %.0f %s', waiting + 1, next - now, now, counter, now - since,
-          string.sub(holder, 59))
+        local before, count, after = string.sub(head, 1, 30), struct.pack('>i4i4I4', first, tail + 1, waiting + 1),
+          string.sub(head, 43)
+        local since = struct.pack('>I4dd', weight, lease, now)
+        if inside then
+          redis.call('HSET', KEYS[1], '.', before .. count .. after .. struct.pack('>H', 52 + #rest) .. id .. ARGV[6] .. since
+            .. rest)
+        else
+          local number = string.format('%d', tail)
+          redis.call('HSET', KEYS[1], '.', before .. count .. after, 'q' .. number, id .. ARGV[6] .. since .. rest,
+            'w' .. id, number)
+        end
+        local holder, at, ends = head, from + 16, from + kept - 1
+        if held > 1 then
+          holder, at, ends = redis.call('HGET', KEYS[1], 'h' .. string.sub(head, from, from + 15)), 1, -1
+        end
+        local _, counter, _, began = struct.unpack('>ddI4dd', holder, at)
+        return 'Q' .. struct.pack('>ddddd', waiting + 1, next - now, now, counter, now - began)
+          .. string.sub(holder, at + 54, ends)
       end
     end
   end
