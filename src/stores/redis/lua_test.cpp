@@ -33,8 +33,8 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
 script under_test(int in_head, std::initializer_list<std::string_view> parts) {
     std::string body;
     for (const std::string_view part : parts) body += part;
-    body = replaced(body, "waiting < 16", "waiting < " + std::to_string(in_head));
-    body = replaced(body, "IN_HEAD = 16", "IN_HEAD = " + std::to_string(in_head));
+    body = replaced(body, "waiting < 4", "waiting < " + std::to_string(in_head));
+    body = replaced(body, "IN_HEAD = 4", "IN_HEAD = " + std::to_string(in_head));
     body = replaced(body, "redis.call('TIME')", "{ARGV[#ARGV - 1], '0'}");
     body = replaced(body, "clock[1] * 1000000 + clock[2]", "tonumber(clock[1])");
     body = replaced(body, "math.max(s.last + 1, now)", "math.max(s.last + 1, tonumber(ARGV[#ARGV]))");
@@ -67,7 +67,7 @@ return 0
 )";
 
 struct scripts_under_test {
-    int in_head = 16;
+    int in_head = 4;
     script claim = under_test(in_head, {lua::taken, lua::state, lua::claim});
     script release = under_test(in_head, {lua::freed, lua::state, lua::release});
     script renew = under_test(in_head, {lua::renew});

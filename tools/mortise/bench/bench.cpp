@@ -59,8 +59,8 @@ private:
                 const auto values = column(taken[i], m);
                 figure one{each.store->shown(), plan.workload, each.lock.name, plan.metrics[m], spread_of(values)};
                 if (!std::isfinite(one.value.median)) continue;  // not to be had on this store
-                if (each.baseline != i) {
-                    compare(one, values, plan.entrants[each.baseline].lock.name, column(taken[each.baseline], m));
+                if (const std::size_t with = each.baseline_of(plan.metrics[m]); with != i) {
+                    compare(one, values, plan.entrants[with].lock.name, column(taken[with], m));
                     if (plan.bar_for && !each.lock.raw) one.bar = plan.bar_for(each, one.metric);
                 }
                 all.push_back(one);

@@ -24,6 +24,7 @@ struct alignas(64) lane {
     std::uint64_t thread_switches;
     std::uint64_t process_switches;
     histogram waits;
+    histogram pairs;
     histogram handovers;
 };
 
@@ -80,6 +81,7 @@ void take_turns(contest_board& board, mortise::raw_end& lock, int number, const 
         if (timed && phase != rushing) mine.waits.add(got - asked);  // also of who got it too late to count
         if (timed) board.handed.store(now(), std::memory_order_relaxed);
         lock.unlock();
+        if (timed && shape.lanes() == 1 && phase == measuring) mine.pairs.add(now() - asked);
     }
 }
 
@@ -161,6 +163,7 @@ contest_result contest(const contender& lock, const contest_shape& shape, std::c
         sum.thread_switches += static_cast<double>(each.thread_switches) / took.count();
         sum.process_switches += static_cast<double>(each.process_switches) / took.count();
         sum.waits.add(each.waits);
+        sum.pairs.add(each.pairs);
         sum.handovers.add(each.handovers);
     }
     const shares parts = shares_of(grants);

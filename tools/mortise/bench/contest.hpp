@@ -30,6 +30,7 @@ struct contest_result {
     double least_share = 0;       // of the thread with the fewest grants; 1 is the mean
     double most_share = 0;
     histogram waits{};      // of lock()
+    histogram pairs{};      // of lock() and unlock(), if there is but one thread
     histogram handovers{};  // from one thread's calling unlock() to the return of another's lock()
 };
 

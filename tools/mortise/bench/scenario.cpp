@@ -15,9 +15,15 @@ using namespace std::chrono_literals;
 using mortise::raw_limit;
 
 constexpr std::string_view lazy_release = ", lazy release";
+constexpr std::string_view no_hand_over = ", no hand-over";
 
 bool is_host(const entrant& one) {
     return one.store->promises().store == "host";
+}
+
+// Asked over a network, so nothing is its limit but what its server can do.
+bool is_served(const subject_store& store) {
+    return store.all(raw_limit::kind::lock).empty();
 }
 
 // Beside "bare scripts" and "raw push", which are the same server without us.
@@ -33,7 +39,7 @@ void enter(scenario& plan, const subject_store& store, const std::vector<raw_lim
 // The store is asked for each turn: no hand-over between threads of a process.
 contender each_asks(const subject_store& store, const names& where, mortise::order order = mortise::order::any) {
     contender made = mutex_on(store.url, where, {.hand_over_turns = 1}, {.order = order});
-    made.name += ", no hand-over";
+    made.name += no_hand_over;
     return made;
 }
 
@@ -44,45 +50,62 @@ bool reaches(scenario& plan, const subject_store& store, int processes) {
 }
 
 outcome outcome_of(const contest_result& one) {
-    return {{one.grants, one.thread_switches, one.process_switches, one.waits.percentile(0.5),
-             one.waits.percentile(0.99), one.waits.percentile(0.999), one.least_share, one.most_share},
-            one.waits};
+    const bool alone = one.pairs.count() > 0;
+    const histogram& times = alone ? one.pairs : one.waits;
+    return {{one.grants, one.thread_switches, one.process_switches, times.percentile(0.5), times.percentile(0.99),
+             times.percentile(0.999), one.least_share, one.most_share},
+            times};
 }
 
-// Threads on every store: its bare locks, and ours with local hand-over and without.
+// Threads on every store: its bare locks, and ours with local hand-over and without. Beside one lock for all, what its server
+// can do in the way of switches: two processes that push to each other.
 scenario contest_of(std::string workload, const contest_shape& shape, bool a_name_each, const subject_stores& stores,
                     const options& how) {
+    const bool alone = shape.lanes() == 1;
+    const bool one_for_all = !a_name_each && !alone;
+    const bool apart = shape.processes > 1;
     scenario plan{.workload = std::move(workload),
                   .metrics = {{"rate", unit::per_second, true},
-                              {"thread switches", unit::per_second},
-                              {"process switches", unit::per_second},
-                              {"p50", unit::nanoseconds, shape.lanes() == 1},
+                              {"thread switches", unit::per_second, one_for_all && !apart},
+                              {"process switches", unit::per_second, one_for_all && apart},
+                              {alone ? "pair p50" : "p50", unit::nanoseconds, alone},
                               {"p99", unit::nanoseconds},
                               {"longest wait", unit::nanoseconds},
                               {"least share", unit::share},
                               {"most share", unit::share}},
                   .lanes = shape.lanes()};
-    const bool alone = shape.lanes() == 1;
-    const bool one_for_all = !a_name_each && !alone;
     for (const auto& store : stores) {
         if (!reaches(plan, *store, shape.processes)) continue;
         const names where{fresh_name(plan.workload), a_name_each};
         const std::size_t baseline = plan.entrants.size();
         enter(plan, *store, store->locks(), where, baseline);
-        plan.entrants.push_back({store.get(), mutex_on(store->url, where), baseline});
+        std::optional<std::size_t> pushes;
+        if (one_for_all && is_served(*store)) {
+            pushes = plan.entrants.size();
+            enter(plan, *store, store->all(raw_limit::kind::turns), where, *pushes);
+        }
+        plan.entrants.push_back({store.get(), mutex_on(store->url, where), baseline, pushes});
         if (alone) plan.entrants.push_back({store.get(), handle_on(store->url, where), baseline});
         if (alone && store->promises().replicas) {  // a store that is asked over a network
             contender lazy = mutex_on(store->url, where, {}, {.release = mortise::release_mode::lazy});
             lazy.name += lazy_release;
             plan.entrants.push_back({store.get(), std::move(lazy), baseline});
         }
-        if (one_for_all) plan.entrants.push_back({store.get(), each_asks(*store, where), baseline});
+        if (one_for_all) plan.entrants.push_back({store.get(), each_asks(*store, where), baseline, pushes});
     }
-    plan.run = [=, time = how.time](const entrant& each) { return outcome_of(contest(each.lock, shape, time)); };
+    plan.run = [=, time = how.time](const entrant& each) {
+        if (each.lock.alternates) return outcome_of(contest(each.lock, {.processes = 2}, time));
+        return outcome_of(contest(each.lock, shape, time));
+    };
     plan.bar_for = [=](const entrant& each, const metric& of) -> std::optional<bar> {
         if (alone && is_host(each) && of.name == "rate") return bar{bar::side::at_least, 0.1};
-        if (alone && is_redis(each) && of.name == "p50")  // a pair of scripts; with a lazy release, one and a half
+        if (alone && is_redis(each) && of.name == "pair p50")  // of two scripts; with a lazy release, one and a half
             return bar{bar::side::at_most, each.lock.name.ends_with(lazy_release) ? 0.75 : 1.15};
+        const bool hands_over = !each.lock.name.ends_with(no_hand_over);
+        if (apart && !hands_over && is_redis(each) && of.name == "process switches")
+            return bar{bar::side::at_least, 1 / 1.6};
+        if (one_for_all && !apart && hands_over && is_redis(each) && of.name == "thread switches")
+            return bar{bar::side::at_least, 2};
         if (a_name_each && shape.threads == 64 && is_redis(each) && of.name == "rate")
             return bar{bar::side::at_least, 1.5};
         if (one_for_all && of.name == "least share") return bar{bar::side::at_least, 0.5, false};
@@ -156,7 +179,7 @@ scenario crowd(const subject_stores& stores, const options& how) {
                 {store.get(), plan.workload + ": commands per hand-over", store->shown() + " counts no commands"});
         const names where{fresh_name(plan.workload)};
         const std::size_t baseline = plan.entrants.size();
-        enter(plan, *store, store->locks(), where, baseline);
+        enter(plan, *store, store->all(raw_limit::kind::lock), where, baseline);
         plan.entrants.push_back({store.get(), each_asks(*store, where), baseline});
     }
     plan.run = [=](const entrant& each) {
@@ -180,6 +203,10 @@ scenario crowd(const subject_stores& stores, const options& how) {
 }
 
 }  // namespace
+
+std::size_t entrant::baseline_of(const metric& what) const {
+    return pushes && what.name.ends_with("switches") ? *pushes : baseline;
+}
 
 std::vector<raw_limit> subject_store::all(raw_limit::kind wanted) const {
     std::vector<raw_limit> found = limits.all;

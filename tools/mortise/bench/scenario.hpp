@@ -42,7 +42,10 @@ struct outcome {
 struct entrant {
     const subject_store* store;
     contender lock;
-    std::size_t baseline;  // among the entrants
+    std::size_t baseline;                 // among the entrants
+    std::optional<std::size_t> pushes{};  // likewise: what its switches are compared with
+
+    std::size_t baseline_of(const metric& what) const;
 };
 
 struct scenario {

@@ -28,8 +28,8 @@ local now = clock[1] * 1000000 + clock[2]
 
 local NOTHING = string.rep(' ', 16)  -- to replace
 local LISTED = 64       -- holders whose ids stand in the head
-local IN_HEAD = 16      -- waiters there, at most
-local HEAD = 4000       -- bytes of them, at most
+local IN_HEAD = 4       -- waiters there, at most: a longer head costs more than fields of their own
+local HEAD = 2000       -- bytes of them, at most
 local REMEMBERED = 16   -- ended ids
 local SHORTEST_LIFE = 3600
 

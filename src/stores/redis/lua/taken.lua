@@ -24,7 +24,7 @@ do
       local from = 62 + ended
       local inside = waiting == 0 or #head >= from + kept
       if held > 0 and now < next and capacity == of and kept > 0 and string.find(ARGV[5], 'q', 1, true)
-          and (waiting > 0 or used + weight > of) and (waiting < 16 and #head < 3000 or not inside)
+          and (waiting > 0 or used + weight > of) and (waiting < 4 and #head < 1000 or not inside)
           and (held == 1 and inside or not redis.call('HGET', KEYS[1], 'h' .. id)
             and not redis.call('HGET', KEYS[1], 'w' .. id)) then
         if waiting == 0 then first, tail = 0, 0 end
