@@ -26,6 +26,10 @@ struct promises {
     // The lease of a claim that names none. Unset: the store itself notices the holder's death, so none is needed.
     std::optional<std::chrono::nanoseconds> default_lease{};
 
+    // The longest lease of a hold. A claim that asks for more is given this one and renewed more often; one that is not
+    // renewed (renew::off) is refused. Unset: as long as you like.
+    std::optional<std::chrono::nanoseconds> longest_lease{};
+
     std::string reach{};  // who can meet on it: "threads of one process", "processes of one host", ...
 
     // What docs/guarantees.md says, one sentence each. Exclusion is about `valid()`: at no instant is it true for two.

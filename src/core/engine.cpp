@@ -106,6 +106,8 @@ std::optional<refusal> engine::not_promised(const claim& wanted) const {
     if (durability_of(o) > 0 && !can.replicas) return cannot("to wait for replicas (durability::wait)");
     if (wanted.capacity > can.most_capacity) return cannot("a capacity of " + std::to_string(wanted.capacity));
     const auto lease = lease_of(o);
+    if (o.renew == renew::off && lease && can.longest_lease && *lease > *can.longest_lease)
+        return cannot("a lease of more than " + base::readable(*can.longest_lease) + " without renewal (renew::off)");
     if (lease && margin_of(*lease) > *lease / 2)
         return refuse(errc::invalid_option, wanted.name,
                       "of a lease of " + base::readable(*lease) + " the margin and drift of the client take " +

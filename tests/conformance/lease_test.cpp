@@ -91,12 +91,25 @@ TEST_P(leases, renewal_keeps_a_hold_past_its_lease) {
 }
 
 TEST_P(leases, a_clients_lease_serves_claims_that_name_none) {
-    client locks = make_client({.lease = 1h});
+    const auto longest = make_client().promises().longest_lease.value_or(2h);
+    client locks = make_client({.lease = longest / 2});
     const hold by_client = locks.acquire("by client");
-    EXPECT_GT(by_client.remaining(), 30min);
-    EXPECT_LE(by_client.remaining(), 1h);
-    const hold by_claim = locks.acquire("by claim", {.lease = 2h});
-    EXPECT_GT(by_claim.remaining(), 1h);
+    EXPECT_GT(by_client.remaining(), longest / 4);
+    EXPECT_LE(by_client.remaining(), longest / 2);
+    const hold by_claim = locks.acquire("by claim", {.lease = longest});
+    EXPECT_GT(by_claim.remaining(), longest / 2);
+}
+
+TEST_P(leases, that_are_too_long_are_cut_if_renewed_and_refused_if_not) {
+    client locks = make_client();
+    const auto longest = locks.promises().longest_lease;
+    if (!longest) return;
+    const hold cut = locks.acquire("n", {.lease = *longest * 3});
+    EXPECT_LE(cut.remaining(), *longest);
+    const attempt refused = locks.try_acquire("m", {.lease = *longest * 3, .renew = renew::off});
+    EXPECT_EQ(refused.reason(), errc::unsupported);
+    EXPECT_NE(refused.refusal().detail.find("renew::off"), std::string::npos) << refused.refusal().detail;
+    EXPECT_TRUE(locks.try_acquire("m", {.lease = *longest, .renew = renew::off}));
 }
 
 // The same through the kinds, whose hold nobody holds in hand.
