@@ -1,0 +1,41 @@
+#include "stores/zookeeper/fixture.hpp"
+
+#include "stores/zookeeper/servers/ensemble.hpp"
+
+#include <memory>
+#include <string>
+
+namespace mortise::inline v0::stores::zookeeper {
+namespace {
+
+// Servers that are started by the first fresh_url().
+class zookeeper_fixture final : public spi::fixture {
+public:
+    zookeeper_fixture(std::string_view name, std::size_t members) : name_(name), members_(members) {}
+
+    std::string_view store() const noexcept override { return name_; }
+    std::string reason_against(std::string_view) const override { return {}; }
+    bool notices_deaths() const noexcept override { return false; }
+
+    std::string fresh_url() override {
+        if (!servers_) servers_ = std::make_unique<servers::ensemble>(members_);
+        return "zookeeper://" + servers_->addresses() + "/t" + std::to_string(++made_) + "?session=5s";
+    }
+
+private:
+    const std::string_view name_;
+    const std::size_t members_;
+    std::unique_ptr<servers::ensemble> servers_;
+    int made_ = 0;
+};
+
+}  // namespace
+
+spi::fixtures make_fixtures() {
+    spi::fixtures all;
+    all.push_back(std::make_unique<zookeeper_fixture>("zookeeper", 1));
+    all.push_back(std::make_unique<zookeeper_fixture>("zookeeper_3", 3));
+    return all;
+}
+
+}  // namespace mortise::inline v0::stores::zookeeper

@@ -1,0 +1,39 @@
+#include "stores/zookeeper/holders.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace mortise::inline v0::stores::zookeeper {
+
+std::string holder_record(std::string_view host, std::int64_t pid, std::string_view label) {
+    return std::string(host) + "\n" + std::to_string(pid) + "\n" + std::string(label);
+}
+
+holder read_holder(std::string_view data) {
+    const auto next_line = [&] {
+        const std::size_t ends = std::min(data.find('\n'), data.size());
+        const std::string_view line = data.substr(0, ends);
+        data.remove_prefix(std::min(ends + 1, data.size()));
+        return line;
+    };
+    holder who;
+    who.host = next_line();
+    const std::string_view pid = next_line();
+    std::from_chars(pid.data(), pid.data() + pid.size(), who.pid);
+    who.label = data;
+    return who;
+}
+
+std::vector<node_name> holders_of(std::span<const node_name> line) {
+    std::vector<node_name> holders(line.begin(), line.end());
+    std::sort(holders.begin(), holders.end(),
+              [](const node_name& a, const node_name& b) { return a.entry.stands_at() < b.entry.stands_at(); });
+    const std::vector<base::line_entry> entries = entries_of(holders);
+    const auto waits = std::find_if(holders.begin(), holders.end(), [&](const node_name& one) {
+        return base::judge(entries, one.entry.id).is != base::line_verdict::verdict::holds;
+    });
+    holders.erase(waits, holders.end());
+    return holders;
+}
+
+}  // namespace mortise::inline v0::stores::zookeeper

@@ -1,0 +1,24 @@
+// Who holds: as the nodes of a line tell it, and as their holders wrote it down. Pure.
+#pragma once
+
+#include "stores/zookeeper/names.hpp"
+
+#include <mortise/config.hpp>
+#include <mortise/holder.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mortise::inline v0::stores::zookeeper {
+
+// The data of a node: three lines, host, process and label. What cannot be read comes out empty.
+std::string holder_record(std::string_view host, std::int64_t pid, std::string_view label);
+holder read_holder(std::string_view data);
+
+// In the order of the line.
+std::vector<node_name> holders_of(std::span<const node_name> line);
+
+}  // namespace mortise::inline v0::stores::zookeeper

@@ -1,0 +1,96 @@
+// Where locks lie, and what the nodes of a line say.
+#include "stores/zookeeper/names.hpp"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace mortise::inline v0::stores::zookeeper {
+namespace {
+
+TEST(zookeeper_names, come_back_and_never_meet) {
+    const std::vector<std::string> names{"a",
+                                         "a/b",
+                                         "a%2Fb",
+                                         "a%2fb",
+                                         ".",
+                                         "..",
+                                         "...",
+                                         ".a",
+                                         "a.",
+                                         "%",
+                                         "  ",
+                                         "zookeeper",
+                                         "\xc3\xa9",
+                                         "\xee\x80\x80",
+                                         "a b",
+                                         "a%",
+                                         std::string(200, '/')};
+    std::set<std::string> paths;
+    for (const std::string& name : names) {
+        const std::string path = path_of("/root", name);
+        EXPECT_TRUE(paths.insert(path).second) << name;
+        const std::string part = path.substr(6);
+        EXPECT_EQ(part.find('/'), std::string::npos) << part;
+        EXPECT_NE(part, ".");
+        EXPECT_NE(part, "..");
+        for (const char c : part) EXPECT_TRUE(c > ' ' && c < 0x7f) << part;
+        EXPECT_EQ(name_of(part), name);
+    }
+    EXPECT_FALSE(name_of("a%"));
+    EXPECT_FALSE(name_of("a%2"));
+    EXPECT_FALSE(name_of("a%2g"));
+}
+
+constexpr claim_id one{{1, 2}};
+
+TEST(zookeeper_entries, say_all_that_is_needed) {
+    const std::string prefix = entry_prefix(one, 5, 3);
+    EXPECT_EQ(prefix, "00000000000000010000000000000002-5-3-");
+    const auto read = read_entry(prefix + "0000000007");
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->entry.id, one);
+    EXPECT_EQ(read->entry.arrived, 7u);
+    EXPECT_EQ(read->entry.capacity, 5u);
+    EXPECT_EQ(read->entry.weight, 3u);
+}
+
+TEST(zookeeper_entries, of_others_are_left_out) {
+    const std::string id = one.hex();
+    for (const std::string& odd :
+         {std::string{}, std::string{"lock-0000000001"}, id, id + "-1-1-", id + "-1-1-x", id + "-x-1-0000000001",
+          id + "-1-0000000001", id.substr(1) + "-1-1-0000000001", "g" + id.substr(1) + "-1-1-0000000001",
+          id + "-4294967296-1-0000000001", id + "-1-1-0000000001-"})
+        EXPECT_FALSE(read_entry(odd)) << odd;
+    EXPECT_TRUE(line_of(std::vector<std::string>{"lock-0000000001", "x"}).empty());
+}
+
+// In the order of the servers' numbers, which are those of an int that overflows.
+std::vector<claim_id> in_order(const std::vector<std::string>& numbers) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < numbers.size(); ++i) names.push_back(entry_prefix({{0, i}}, 1, 1) + numbers[i]);
+    std::vector<base::line_entry> line = entries_of(line_of(names));
+    std::sort(line.begin(), line.end(), [](const auto& a, const auto& b) { return a.arrived < b.arrived; });
+    std::vector<claim_id> ids;
+    for (const auto& each : line) ids.push_back(each.id);
+    return ids;
+}
+
+TEST(zookeeper_entries, keep_their_order_when_the_number_overflows) {
+    const std::vector<claim_id> as_given{{{0, 0}}, {{0, 1}}, {{0, 2}}, {{0, 3}}};
+    EXPECT_EQ(in_order({"0000000000", "0000000001", "0000000009", "0000000010"}), as_given);
+    EXPECT_EQ(in_order({"2147483646", "2147483647", "-2147483648", "-2147483647"}), as_given);
+    EXPECT_EQ(in_order({"-000000002", "-000000001", "0000000000", "0000000001"}), as_given);
+}
+
+TEST(zookeeper_entries, are_found_by_their_id) {
+    const auto line = line_of(std::vector<std::string>{entry_prefix(one, 1, 1) + "0000000000"});
+    ASSERT_NE(find(line, one), nullptr);
+    EXPECT_NE(find(line, one)->entry.arrived, 0u) << "zero is no number";
+    EXPECT_EQ(find(line, {{2, 1}}), nullptr);
+}
+
+}  // namespace
+}  // namespace mortise::inline v0::stores::zookeeper

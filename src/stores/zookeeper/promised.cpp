@@ -1,0 +1,37 @@
+#include "stores/zookeeper/promised.hpp"
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "stores/zookeeper/session_window.hpp"
+
+#include <chrono>
+#include <string>
+
+namespace mortise::inline v0::stores::zookeeper {
+
+mortise::promises promised_by(const settings& how) {
+    const std::chrono::nanoseconds longest = session_window::lease_of(how.session);
+    return {
+        .store = "zookeeper",
+        .tokens = true,
+        .fifo = true,
+        .detached = false,  // a node that outlives its session has no end that the servers keep to the second
+        .leases = true,
+        .upgrades = false,
+        .processes = true,
+        .most_capacity = base::most_capacity,
+        .default_lease = longest,
+        .longest_lease = longest,
+        .reach = "everybody who reaches the servers",
+        .exclusion = "Yes, also when servers fail: a majority has every grant.",
+        .fencing = "Yes: a later grant has a larger token (the node's czxid), also after the leader has changed.",
+        .freed = "When its session ends, " + base::readable(how.session) +
+                 " (option session) and a tick after it was last heard of; at once with its client.",
+        .assumes = {"The clocks of client and servers run equally fast to within 1 %.",
+                    "The servers keep what they acknowledged: forceSync is on, or no majority crashes at once."},
+        .ends = {"A holder is paused past its session: another is let in, with a larger token.",
+                 "An operator deletes a node of the line, restores a snapshot or wipes the servers' data."},
+    };
+}
+
+}  // namespace mortise::inline v0::stores::zookeeper

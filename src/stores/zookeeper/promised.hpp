@@ -1,0 +1,13 @@
+// What ZooKeeper promises.
+#pragma once
+
+#include "stores/zookeeper/settings.hpp"
+
+#include <mortise/config.hpp>
+#include <mortise/promises.hpp>
+
+namespace mortise::inline v0::stores::zookeeper {
+
+mortise::promises promised_by(const settings& how);
+
+}  // namespace mortise::inline v0::stores::zookeeper

@@ -1,0 +1,98 @@
+#include "stores/zookeeper/servers/ensemble.hpp"
+
+#include "support/loopback.hpp"
+#include "support/waiting.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include <sys/socket.h>
+#include <sys/time.h>
+
+namespace mortise::inline v0::stores::zookeeper::servers {
+namespace {
+
+constexpr std::chrono::seconds plenty{40};
+
+}  // namespace
+
+std::vector<std::string> server::command(const std::string& directory, std::size_t number,
+                                         const std::vector<ports>& all) {
+    std::filesystem::create_directories(directory + "/data");
+    std::ofstream{directory + "/data/myid"} << number + 1 << "\n";
+    std::ofstream out{directory + "/zoo.cfg"};
+    out << "tickTime=200\ninitLimit=50\nsyncLimit=10\nminSessionTimeout=400\nmaxSessionTimeout=60000\n"
+        << "admin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n"
+        << "clientPortAddress=127.0.0.1\nclientPort=" << all[number].client << "\ndataDir=" << directory << "/data\n";
+    for (std::size_t i = 0; all.size() > 1 && i < all.size(); ++i)
+        out << "server." << i + 1 << "=127.0.0.1:" << all[i].peers << ":" << all[i].election << "\n";
+    return {"java",
+            "-Xmx128m",
+            "-Xms32m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-Xshare:auto",
+            "-Dzookeeper.forceSync=no",
+            "-Dznode.container.checkIntervalMs=500",
+            "-cp",
+            directory + ":/usr/share/java/zookeeper.jar",
+            "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+            directory + "/zoo.cfg"};
+}
+
+server::server(const testing::server_group& home, std::size_t number, const std::vector<ports>& all)
+    : port_(all[number].client),
+      process_(home, command(home / ("member" + std::to_string(number + 1)), number, all),
+               home / ("member" + std::to_string(number + 1) + ".log")) {}
+
+std::string server::say(const std::string& word) const {
+    const testing::socket_handle to = testing::tcp_socket();
+    const timeval patience{.tv_sec = 2, .tv_usec = 0};
+    ::setsockopt(to.fd(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    const sockaddr_in at = testing::loopback(port_);
+    if (::connect(to.fd(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) return {};
+    if (::send(to.fd(), word.data(), word.size(), MSG_NOSIGNAL) < 0) return {};
+    std::string all;
+    char room[4096];
+    for (ssize_t got = 0; (got = ::recv(to.fd(), room, sizeof room, 0)) > 0;)
+        all.append(room, static_cast<std::size_t>(got));
+    return all;
+}
+
+std::string server::mode() const {
+    const std::string said = say("srvr");
+    const std::size_t begins = said.find("Mode: ");
+    if (begins == std::string::npos) return {};
+    return said.substr(begins + 6, said.find('\n', begins) - begins - 6);
+}
+
+ensemble::ensemble(std::size_t members) {
+    std::vector<server::ports> all;
+    for (std::size_t i = 0; i < members; ++i)
+        all.push_back({testing::free_port(), testing::free_port(), testing::free_port()});
+    for (std::size_t i = 0; i < members; ++i) members_.push_back(std::make_unique<server>(home_, i, all));
+    await_serving();
+}
+
+void ensemble::await_serving() {
+    for (const auto& one : members_)
+        if (!testing::eventually([&] { return !one->running() || !one->mode().empty(); }, plenty))
+            throw std::runtime_error("a ZooKeeper server does not serve: " + one->last_words());
+        else if (!one->running())
+            throw std::runtime_error("a ZooKeeper server has ended: " + one->last_words());
+}
+
+std::string ensemble::addresses() const {
+    std::string all;
+    for (const auto& one : members_) all += (all.empty() ? "" : ",") + one->address();
+    return all;
+}
+
+server* ensemble::leader() {
+    for (const auto& one : members_)
+        if (one->running() && one->mode() == "leader") return one.get();
+    return nullptr;
+}
+
+}  // namespace mortise::inline v0::stores::zookeeper::servers

@@ -1,0 +1,13 @@
+// Locks on ZooKeeper. See README.md for what is promised.
+#pragma once
+
+#include "base/url.hpp"
+
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+namespace mortise::inline v0::stores::zookeeper {
+
+spi::store_factory open(const base::url& address);
+
+}  // namespace mortise::inline v0::stores::zookeeper
