@@ -26,13 +26,17 @@ function(mortise_add_wall_clock_test name program setting)
     endif()
 endfunction()
 
-# Servers keep their honest clocks (support/server_group.cpp); for their fixtures, the clock that jumps is enough.
+# Servers keep their honest clocks (support/server_group.cpp). For their fixtures, the clock that jumps is enough, and of the one
+# that is off what is about time.
 get_property(served GLOBAL PROPERTY MORTISE_SERVED)
 set(apart "")
 foreach(fixture IN LISTS served)
     list(APPEND apart */${fixture} */${fixture}_*)
     mortise_filter_of(${fixture} filter)
     mortise_add_wall_clock_test(conformance_${fixture}_wall_clock_jumping conformance_tests jump=3600
+        --gtest_filter=${filter})
+    string(REPLACE "*/${fixture}:*/${fixture}_*" "*shop*/${fixture}*:*lease*/${fixture}*" filter "${filter}")
+    mortise_add_wall_clock_test(conformance_${fixture}_wall_clock_off conformance_tests offset=3600
         --gtest_filter=${filter})
 endforeach()
 list(JOIN apart ":" apart)

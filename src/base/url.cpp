@@ -66,6 +66,27 @@ std::string mask_options(std::string_view text) {
     return shown;
 }
 
+bool is_port(std::string_view text) {
+    const bool digits = !text.empty() && text.size() <= 5 &&
+                        std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    return digits && std::stoi(std::string(text)) >= 1 && std::stoi(std::string(text)) <= 65535;
+}
+
+// Hosts in whose port there is no port: a login whose '@' was forgotten.
+std::string mask_hosts(std::string_view hosts) {
+    std::string shown;
+    while (true) {
+        const std::size_t end = std::min(hosts.find(','), hosts.size());
+        const std::string_view one = hosts.substr(0, end);
+        const std::size_t colon = one.find(':');
+        const bool plain = colon == one.npos || one.front() == '[' || is_port(one.substr(colon + 1));
+        shown += plain ? std::string(one) : std::string(one.substr(0, colon + 1)) + "***";
+        if (end == hosts.size()) return shown;
+        shown += ',';
+        hosts.remove_prefix(end + 1);
+    }
+}
+
 // Everything between the colon after the user and the last '@' is a secret, also in an address that cannot be read: with
 // a raw '/' or '?' in it, or without its slashes or scheme. So is every option that is called like one.
 std::string mask(std::string_view text) {
@@ -81,6 +102,11 @@ std::string mask(std::string_view text) {
         // With a '?' before the '@' either may be part of a secret, and so may all that follows.
         if (options < at) return std::string(text.substr(0, colon + 1)) + "***";
         shown.replace(colon + 1, at - colon - 1, "***");
+    }
+    if (at == text.npos && slashes != text.npos && slashes + 3 <= shown.size()) {
+        const std::size_t from = slashes + 3;
+        const std::size_t length = std::min(shown.find('/', from), shown.size()) - from;
+        shown.replace(from, length, mask_hosts(shown.substr(from, length)));
     }
     return shown + mask_options(text.substr(options));
 }
@@ -101,9 +127,7 @@ bool good_host(std::string_view host) {
     if (name.empty() || name.find_first_of(" @[]") != std::string_view::npos) return false;
     if (port.empty()) return true;
     port.remove_prefix(1);
-    const bool digits = !port.empty() && port.size() <= 5 &&
-                        std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
-    return digits && std::stoi(std::string(port)) >= 1 && std::stoi(std::string(port)) <= 65535;
+    return is_port(port);
 }
 
 }  // namespace

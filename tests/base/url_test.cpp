@@ -160,6 +160,9 @@ TEST(url, shows_itself_without_its_secrets) {
 
 TEST(url, never_shows_a_secret_however_it_is_misspelt) {
     for (const char* address : {"redis://ann:s3cret@",
+                                "redis://ann:s3cret",
+                                "redis://ann:s3cret/0",
+                                "redis://h:1,ann:s3cret?a=b",
                                 "redis://ann:s3cret@h:x",
                                 "redis://ann:s3cret@h:99999",
                                 "redis://ann:s3cret%@h",
