@@ -1,8 +1,8 @@
 // A server that forgets its scripts, is full, takes no writes, loads its data or stands still.
 #include "stores/redis/servers/suite.hpp"
-#include "stores/redis/servers/traffic.hpp"
 #include "support/recording_observer.hpp"
 #include "support/tcp_proxy.hpp"
+#include "support/traffic.hpp"
 
 #include <future>
 #include <thread>
@@ -16,6 +16,7 @@ namespace {
 using mortise::testing::eventually;
 using mortise::testing::recording_observer;
 using mortise::testing::tcp_proxy;
+using mortise::testing::traffic;
 using mortise::testing::way;
 using ::testing::HasSubstr;
 

@@ -2,8 +2,8 @@
 #include "stores/redis/servers/cluster.hpp"
 
 #include "stores/redis/names.hpp"
-#include "stores/redis/servers/traffic.hpp"
 #include "support/recording_observer.hpp"
+#include "support/traffic.hpp"
 #include "support/waiting.hpp"
 
 #include <chrono>
@@ -17,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using mortise::testing::eventually;
 using mortise::testing::recording_observer;
+using mortise::testing::traffic;
 
 class redis_cluster : public ::testing::Test {
 protected:

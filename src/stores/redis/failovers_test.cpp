@@ -3,8 +3,8 @@
 // make failovers (MORTISE_STORMS_IN_FULL=1) does this for longer.
 #include "stores/redis/names.hpp"
 #include "stores/redis/servers/cluster.hpp"
-#include "stores/redis/servers/traffic.hpp"
 #include "stores/redis/servers/with_sentinels.hpp"
+#include "support/traffic.hpp"
 #include "support/waiting.hpp"
 
 #include <chrono>
@@ -18,6 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using mortise::testing::eventually;
+using mortise::testing::traffic;
 
 int number_of_failovers(int usual) {
     return std::getenv("MORTISE_STORMS_IN_FULL") != nullptr ? 50 : usual;

@@ -4,7 +4,6 @@
 #include "support/overlap.hpp"
 
 #include <mortise/client.hpp>
-#include <mortise/config.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -18,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-namespace mortise::inline v0::stores::redis::servers {
+namespace mortise::testing {
 
 // Each client is a thread with a connection of its own. A visit lasts from the grant to the last moment at which the hold was
 // seen to be valid: two that overlap are two valid holds at once.
@@ -57,7 +56,7 @@ public:
         std::scoped_lock guard{mutex_};
         verdict all = said_;
         for (auto& [name, visits] : history_) {
-            const auto found = testing::visit_history::check(visits);
+            const auto found = visit_history::check(visits);
             all.visits += found.visits;
             all.overlaps += found.overlaps;
             all.token_disorders += found.token_disorders;
@@ -86,7 +85,7 @@ private:
         const boot_clock::time_point entered = boot_clock::now();
         boot_clock::time_point seen = entered;
         bool valid = mine.valid();
-        testing::visit_history::visit noted{entered, entered, mine.token().value()};
+        visit_history::visit noted{entered, entered, mine.token().value()};
         while (valid && seen - entered < stay) {
             std::this_thread::sleep_for(std::chrono::microseconds{200});
             seen = boot_clock::now();
@@ -106,8 +105,8 @@ private:
     std::atomic<std::uint64_t> visits_{0};
     std::mutex mutex_;
     verdict said_;
-    std::map<std::string, std::vector<testing::visit_history::visit>> history_;
+    std::map<std::string, std::vector<visit_history::visit>> history_;
     std::vector<std::thread> crew_;
 };
 
-}  // namespace mortise::inline v0::stores::redis::servers
+}  // namespace mortise::testing
