@@ -1,19 +1,39 @@
 // What only this store has.
-#include "stores/zookeeper/servers/ensemble.hpp"
+#include "stores/zookeeper/servers/suite.hpp"
 
-#include <mortise/client.hpp>
-
-#include <gtest/gtest.h>
+#include <algorithm>
 
 namespace mortise::inline v0::stores::zookeeper {
 namespace {
 
-TEST(zookeeper_store, locks_and_unlocks) {
-    servers::ensemble zk;
-    client locks{"zookeeper://" + zk.addresses()};
-    hold mine = locks.acquire("n");
-    EXPECT_TRUE(mine.valid());
-    EXPECT_EQ(mine.release(), release_result::released);
+using namespace servers;
+
+class zookeeper_store : public on_one_server {};
+
+TEST_F(zookeeper_store, tokens_are_the_numbers_of_transactions) {
+    client locks{url()};
+    const token first = locks.acquire("n").token();
+    const token second = locks.acquire("other").token();
+    EXPECT_GT(second.counter(), first.counter()) << "of all names together";
+    EXPECT_LT(second.counter(), first.counter() + 100);
+}
+
+TEST_F(zookeeper_store, odd_and_huge_names_are_names) {
+    client locks{url()};
+    std::vector<hold> held;
+    for (const std::string& name :
+         {std::string(200, '/'), std::string("."), std::string(".."), std::string("a/b"), std::string("a"),
+          std::string("zookeeper"), std::string("\xee\x80\x80\xef\xbf\xbf")})
+        held.push_back(locks.acquire(name, {.wait = plenty}));
+    EXPECT_EQ(locks.list().size(), held.size());
+    for (const held_lock& one : locks.list())
+        EXPECT_TRUE(std::any_of(held.begin(), held.end(), [&](const hold& h) { return h.name() == one.name; }));
+}
+
+TEST_F(zookeeper_store, empty_lines_do_not_pile_up) {
+    client locks{url()};
+    for (int i = 0; i < 20; ++i) static_cast<void>(locks.acquire("n" + std::to_string(i)));
+    EXPECT_TRUE(eventually([&] { return operator_.children(root_).empty(); }));
 }
 
 }  // namespace

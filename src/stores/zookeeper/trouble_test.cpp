@@ -1,0 +1,163 @@
+// Bad days: replies that get lost, sessions that end, servers that are silent, absent or not ours.
+#include "stores/zookeeper/servers/suite.hpp"
+#include "support/tcp_proxy.hpp"
+
+#include <mortise/error.hpp>
+#include <mortise/fenced.hpp>
+#include <mortise/mutex.hpp>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+namespace mortise::inline v0::stores::zookeeper {
+namespace {
+
+using namespace servers;
+using testing::tcp_proxy;
+using testing::way;
+
+class zookeeper_trouble : public on_one_server {
+protected:
+    tcp_proxy network_{node().port()};
+    std::string bad_url() const { return url(network_.port()); }
+};
+
+TEST_F(zookeeper_trouble, a_lost_reply_leaves_no_node_behind_and_nobody_waits_for_himself) {
+    client locks{bad_url()};
+    client others{url()};
+    static_cast<void>(locks.acquire("first"));
+    int n = 0;
+    for (const way which : {way::to_client, way::to_server})
+        for (const std::size_t bytes : {0u, 1u, 5u, 19u, 20u, 60u, 100u, 150u, 200u}) {
+            const std::string name = "n" + std::to_string(++n);
+            network_.cut_after(which, bytes);
+            attempt got = locks.try_acquire(name, {.wait = plenty});
+            ASSERT_TRUE(got) << got.refusal().describe();
+            EXPECT_EQ(line(name).size(), 1u) << bytes;
+            EXPECT_EQ(others.try_acquire(name).reason(), errc::busy);
+            network_.cut_after(which, bytes);
+            const release_result said = got->release();
+            EXPECT_TRUE(said == release_result::released || said == release_result::unknown) << to_string(said);
+            EXPECT_TRUE(others.try_acquire(name, {.wait = plenty})) << bytes;
+            EXPECT_TRUE(eventually([&] { return line(name).empty(); })) << bytes;
+        }
+    EXPECT_GT(network_.connected(), 10u) << "the cuts did bite";
+}
+
+TEST_F(zookeeper_trouble, a_cut_connection_is_no_lost_lock) {
+    client locks{bad_url()};
+    const hold mine = locks.acquire("n");
+    const token before = mine.token();
+    for (int i = 0; i < 3; ++i) {
+        network_.cut();
+        EXPECT_TRUE(eventually([&] { return network_.connections() > 0; }));
+        EXPECT_TRUE(mine.valid());
+    }
+    std::this_thread::sleep_for(3s);  // longer than what a hold is given at a time
+    EXPECT_TRUE(mine.valid()) << "renewed over the new connection";
+    EXPECT_EQ(mine.token(), before);
+    EXPECT_EQ(line("n").size(), 1u);
+}
+
+TEST_F(zookeeper_trouble, a_silent_server_ends_a_hold_before_it_frees_the_lock) {
+    client locks{bad_url()};
+    client others{url()};
+    const hold mine = locks.acquire("n");
+    network_.swallow(way::to_server);
+    network_.swallow(way::to_client);
+    attempt theirs = others.try_acquire("n", {.wait = plenty});
+    const bool still_believed = mine.valid();
+    ASSERT_TRUE(theirs) << theirs.refusal().describe();
+    EXPECT_FALSE(still_believed);
+    EXPECT_GT(theirs->token(), mine.token());
+}
+
+TEST_F(zookeeper_trouble, an_ended_session_is_a_lost_hold_and_the_register_refuses_its_owner) {
+    client locks{url()};
+    client others{url()};
+    fenced::register_of<int> stock{5};
+    const hold mine = locks.acquire("n");
+    ASSERT_TRUE(stock.seal(mine.token()));
+    operator_.end_session(operator_.owner(only_node("n")));
+    EXPECT_TRUE(eventually([&] { return !mine.valid() && mine.lost().stop_requested(); }));
+    attempt theirs = others.try_acquire("n", {.wait = plenty});
+    ASSERT_TRUE(theirs) << theirs.refusal().describe();
+    EXPECT_GT(theirs->token(), mine.token());
+    EXPECT_TRUE(stock.seal(theirs->token()));
+    EXPECT_FALSE(stock.write(mine.token(), 4)) << "too late";
+    EXPECT_TRUE(locks.try_acquire("m", {.wait = plenty})) << "the client goes on with a new session";
+}
+
+TEST_F(zookeeper_trouble, a_waiter_whose_session_ends_is_in_line_again_and_served) {
+    client locks{url()};
+    client others{url()};
+    hold mine = locks.acquire("n");
+    auto next = std::async(std::launch::async, [&] { return others.acquire("n", {.wait = plenty}); });
+    ASSERT_TRUE(eventually([&] { return line("n").size() == 2; }));
+    const auto waiter = [&]() -> std::string {
+        for (const std::string& one : line("n"))
+            if (!one.ends_with("0000000000")) return one;
+        return {};
+    };
+    const std::string before = waiter();
+    operator_.end_session(operator_.owner(root_ + "/n/" + before));
+    EXPECT_TRUE(eventually([&] { return !waiter().empty() && waiter() != before; }))
+        << "somebody else, in the same line";
+    EXPECT_TRUE(mine.valid());
+    EXPECT_EQ(mine.release(), release_result::released);
+    EXPECT_TRUE(next.get().valid());
+    EXPECT_TRUE(eventually([&] { return line("n").empty(); }));
+}
+
+TEST_F(zookeeper_trouble, a_node_that_is_removed_by_hand_is_a_lost_hold) {
+    client locks{url()};
+    const hold mine = locks.acquire("n");
+    EXPECT_TRUE(mine.valid());
+    operator_.remove(only_node("n"));
+    EXPECT_TRUE(eventually([&] { return !mine.valid() && mine.lost().stop_requested(); }));
+    attempt anew = locks.try_acquire("n", {.wait = plenty});
+    ASSERT_TRUE(anew);
+    EXPECT_GT(anew->token(), mine.token());
+}
+
+TEST_F(zookeeper_trouble, a_client_that_gave_up_a_hold_while_cut_off_does_not_keep_its_node) {
+    client locks{bad_url()};
+    client others{url()};
+    const hold mine = locks.acquire("n", {.lease = 300ms});  // renewed; its session lives much longer
+    network_.freeze();
+    EXPECT_TRUE(eventually([&] { return !mine.valid(); }));
+    network_.thaw();
+    EXPECT_TRUE(others.try_acquire("n", {.wait = plenty}));
+}
+
+TEST_F(zookeeper_trouble, another_user_is_denied_in_one_line) {
+    client ours{url(node().port(), "5s", "ann:secret@")};
+    client others{url(node().port(), "5s", "bob:sesame@")};
+    const hold mine = ours.acquire("n");
+    const attempt got = others.try_acquire("n", {.wait = plenty});
+    EXPECT_EQ(got.reason(), errc::denied) << got.refusal().describe();
+    const std::string said = got.refusal().describe();
+    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+    EXPECT_EQ(said.find("sesame"), std::string::npos) << said;
+    EXPECT_TRUE(mine.valid());
+    EXPECT_EQ(client{url(node().port(), "5s", "ann:secret@")}.try_acquire("n").reason(), errc::busy);
+}
+
+TEST_F(zookeeper_trouble, nobody_there_is_said_in_one_line_and_in_time) {
+    network_.refuse();
+    network_.cut();
+    client locks{bad_url(), {.patience = 1s}};
+    const auto before = boot_clock::now();
+    const attempt got = locks.try_acquire("n", {.wait = plenty});
+    EXPECT_EQ(got.reason(), errc::unreachable);
+    EXPECT_LT(boot_clock::now() - before, 15s);
+    const std::string said = got.refusal().describe();
+    EXPECT_NE(said.find(std::to_string(network_.port())), std::string::npos) << said;
+    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+    network_.accept();
+    EXPECT_TRUE(locks.try_acquire("n", {.wait = plenty})) << "and it goes on when somebody is";
+}
+
+}  // namespace
+}  // namespace mortise::inline v0::stores::zookeeper
