@@ -19,7 +19,7 @@ public:
 
     std::string fresh_url() override {
         if (!servers_) servers_ = std::make_unique<servers::ensemble>(members_);
-        return "zookeeper://" + servers_->addresses() + "/t" + std::to_string(++made_) + "?session=5s";
+        return "zookeeper://" + servers_->addresses() + "/t" + std::to_string(++made_) + "?session=4s";
     }
 
 private:

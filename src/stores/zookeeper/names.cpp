@@ -72,8 +72,13 @@ std::optional<std::string> name_of(std::string_view part) {
     return name;
 }
 
-std::string entry_prefix(const claim_id& id, std::uint32_t capacity, std::uint32_t weight) {
-    return id.hex() + "-" + std::to_string(capacity) + "-" + std::to_string(weight) + "-";
+std::string entry_prefix(const base::line_entry& of, std::optional<std::uint32_t> stands_at) {
+    std::string prefix = of.id.hex() + "-" + std::to_string(of.capacity) + "-" + std::to_string(of.weight) + "-";
+    if (stands_at)
+        prefix += "p" + std::to_string(*stands_at) + "-";
+    else if (of.instead_of != claim_id{})
+        prefix += "i" + of.instead_of.hex() + "-";
+    return prefix;
 }
 
 std::optional<node_name> read_entry(std::string_view name) {
@@ -81,11 +86,24 @@ std::optional<node_name> read_entry(std::string_view name) {
     const auto id = id_in(part_of(rest));
     const auto capacity = all_of<std::uint32_t>(part_of(rest));
     const auto weight = all_of<std::uint32_t>(part_of(rest));
+    if (!id || !capacity || !weight) return std::nullopt;
+    node_name one{std::string(name), {.id = *id, .capacity = *capacity, .weight = *weight}};
+    std::optional<std::uint32_t> place;
+    if (rest.starts_with('i')) {
+        const auto old = id_in(part_of(rest).substr(1));
+        if (!old) return std::nullopt;
+        one.entry.instead_of = *old;
+    } else if (rest.starts_with('p')) {
+        place = all_of<std::uint32_t>(part_of(rest).substr(1));
+        if (!place) return std::nullopt;
+    }
     const auto number = all_of<std::int32_t>(rest);  // after 2^31 changes of a line it is negative
-    if (!id || !capacity || !weight || !number) return std::nullopt;
-    return node_name{
-        std::string(name),
-        {.id = *id, .arrived = static_cast<std::uint32_t>(*number), .capacity = *capacity, .weight = *weight}};
+    if (!number) return std::nullopt;
+    one.entry.arrived = static_cast<std::uint32_t>(*number);
+    one.stands_at = place.value_or(static_cast<std::uint32_t>(*number));
+    one.entry.place = place ? one.stands_at : 0;
+    if (place) one.entry.stamped = true;
+    return one;
 }
 
 std::vector<node_name> line_of(std::span<const std::string> names) {
@@ -96,13 +114,18 @@ std::vector<node_name> line_of(std::span<const std::string> names) {
     for (const std::string& name : names) {
         auto one = read_entry(name);
         if (!one) continue;
-        low = low || one->entry.arrived < quarter;
-        high = high || one->entry.arrived >= 3 * quarter;
+        for (const std::uint64_t number : {one->entry.arrived, std::uint64_t{one->stands_at}}) {
+            low = low || number < quarter;
+            high = high || number >= 3 * quarter;
+        }
         line.push_back(std::move(*one));
     }
+    const auto comparable = [&](std::uint64_t number) {  // and never zero
+        return 1 + number + (low && high && number < quarter ? 4 * quarter : 0);
+    };
     for (node_name& one : line) {
-        if (low && high && one.entry.arrived < quarter) one.entry.arrived += 4 * quarter;
-        ++one.entry.arrived;  // zero is no number
+        if (one.entry.stamped) one.entry.place = comparable(one.stands_at);
+        one.entry.arrived = comparable(one.entry.arrived);
     }
     return line;
 }

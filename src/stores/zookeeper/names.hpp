@@ -21,19 +21,22 @@ std::string path_of(std::string_view root, std::string_view name);
 std::optional<std::string> name_of(std::string_view part);
 
 // All that is to be known of an entry stands in its node's name, so one listing tells the whole line:
-//     <id>-<capacity>-<weight>-<the number that the servers append>
+//     <id>-<capacity>-<weight>-<number that the servers append>
+//     <id>-<capacity>-<weight>-i<id of a hold whose place it is to take>-<number>
+//     <id>-<capacity>-<weight>-p<where that one stood>-<number>                     once it has
 // This is the part before that number.
-std::string entry_prefix(const claim_id& id, std::uint32_t capacity, std::uint32_t weight);
+std::string entry_prefix(const base::line_entry& of, std::optional<std::uint32_t> stands_at = {});
 
-// A node of a line. `arrived` is the servers' number, not yet comparable with others (see line_of).
+// A node of a line.
 struct node_name {
     std::string name;
     base::line_entry entry;
+    std::uint32_t stands_at = 0;  // as the servers count
 };
 std::optional<node_name> read_entry(std::string_view name);
 
 // The nodes of a line, in no order; what is none of ours is left out. The servers' numbers are of 32 bits and wrap around:
-// of those that live at the same time the distances are small.
+// of those that live at the same time the distances are small. In the entries they can be compared.
 std::vector<node_name> line_of(std::span<const std::string> names);
 
 // The entries alone, for base::judge.

@@ -47,7 +47,7 @@ TEST(zookeeper_names, come_back_and_never_meet) {
 constexpr claim_id one{{1, 2}};
 
 TEST(zookeeper_entries, say_all_that_is_needed) {
-    const std::string prefix = entry_prefix(one, 5, 3);
+    const std::string prefix = entry_prefix({.id = one, .capacity = 5, .weight = 3});
     EXPECT_EQ(prefix, "00000000000000010000000000000002-5-3-");
     const auto read = read_entry(prefix + "0000000007");
     ASSERT_TRUE(read);
@@ -57,12 +57,37 @@ TEST(zookeeper_entries, say_all_that_is_needed) {
     EXPECT_EQ(read->entry.weight, 3u);
 }
 
+TEST(zookeeper_entries, say_whose_place_they_take_and_where_that_was) {
+    const claim_id other{{3, 4}};
+    const std::string waits = entry_prefix({.id = one, .capacity = 2, .weight = 2, .instead_of = other}) + "0000000009";
+    EXPECT_EQ(waits, one.hex() + "-2-2-i" + other.hex() + "-0000000009");
+    const std::string took =
+        entry_prefix({.id = one, .capacity = 2, .weight = 2, .instead_of = other}, 4) + "0000000010";
+    EXPECT_EQ(took, one.hex() + "-2-2-p4-0000000010");
+    const auto line = line_of(std::vector<std::string>{waits, took, entry_prefix({.id = other}) + "0000000004"});
+    ASSERT_EQ(line.size(), 3u);
+    EXPECT_EQ(line[0].entry.instead_of, other);
+    EXPECT_TRUE(line[0].entry.to_be_exchanged());
+    EXPECT_FALSE(line[1].entry.to_be_exchanged());
+    EXPECT_EQ(line[1].entry.stands_at(), line[2].entry.stands_at());
+    EXPECT_EQ(line[1].stands_at, 4u);
+    EXPECT_GT(line[1].entry.arrived, line[0].entry.arrived);
+}
+
+TEST(zookeeper_entries, that_took_the_first_place_of_all_are_known_for_it) {
+    const auto line = line_of(std::vector<std::string>{entry_prefix({.id = one}, 0) + "0000000005"});
+    ASSERT_EQ(line.size(), 1u);
+    EXPECT_NE(line[0].entry.place, 0u);
+    EXPECT_LT(line[0].entry.stands_at(), line[0].entry.arrived);
+}
+
 TEST(zookeeper_entries, of_others_are_left_out) {
     const std::string id = one.hex();
     for (const std::string& odd :
          {std::string{}, std::string{"lock-0000000001"}, id, id + "-1-1-", id + "-1-1-x", id + "-x-1-0000000001",
           id + "-1-0000000001", id.substr(1) + "-1-1-0000000001", "g" + id.substr(1) + "-1-1-0000000001",
-          id + "-4294967296-1-0000000001", id + "-1-1-0000000001-"})
+          id + "-4294967296-1-0000000001", id + "-1-1-0000000001-", id + "-1-1-p-0000000001", id + "-1-1-ix-0000000001",
+          id + "-1-1-q1-0000000001"})
         EXPECT_FALSE(read_entry(odd)) << odd;
     EXPECT_TRUE(line_of(std::vector<std::string>{"lock-0000000001", "x"}).empty());
 }
@@ -70,7 +95,7 @@ TEST(zookeeper_entries, of_others_are_left_out) {
 // In the order of the servers' numbers, which are those of an int that overflows.
 std::vector<claim_id> in_order(const std::vector<std::string>& numbers) {
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < numbers.size(); ++i) names.push_back(entry_prefix({{0, i}}, 1, 1) + numbers[i]);
+    for (std::size_t i = 0; i < numbers.size(); ++i) names.push_back(entry_prefix({.id = {{0, i}}}) + numbers[i]);
     std::vector<base::line_entry> line = entries_of(line_of(names));
     std::sort(line.begin(), line.end(), [](const auto& a, const auto& b) { return a.arrived < b.arrived; });
     std::vector<claim_id> ids;
@@ -86,7 +111,7 @@ TEST(zookeeper_entries, keep_their_order_when_the_number_overflows) {
 }
 
 TEST(zookeeper_entries, are_found_by_their_id) {
-    const auto line = line_of(std::vector<std::string>{entry_prefix(one, 1, 1) + "0000000000"});
+    const auto line = line_of(std::vector<std::string>{entry_prefix({.id = one}) + "0000000000"});
     ASSERT_NE(find(line, one), nullptr);
     EXPECT_NE(find(line, one)->entry.arrived, 0u) << "zero is no number";
     EXPECT_EQ(find(line, {{2, 1}}), nullptr);

@@ -17,10 +17,10 @@ mortise::promises promised_by(const settings& how) {
         .fifo = true,
         .detached = false,  // a node that outlives its session has no end that the servers keep to the second
         .leases = true,
-        .upgrades = false,
+        .upgrades = true,
         .processes = true,
         .most_capacity = base::most_capacity,
-        .default_lease = longest,
+        .default_lease = std::nullopt,  // a session ends with its process, if later
         .longest_lease = longest,
         .reach = "everybody who reaches the servers",
         .exclusion = "Yes, also when servers fail: a majority has every grant.",

@@ -383,6 +383,54 @@ void session::look(const std::string& path, bool watch, unique_function<void(con
     });
 }
 
+void session::change_all(std::vector<change> what,
+                         unique_function<void(const outcome&, const std::string&, const node_stat&)> done) {
+    // What the C client writes its answers to.
+    struct answers {
+        decltype(inside_->calling(std::move(done))) call;
+        std::vector<zoo_op_result_t> results;
+        std::string created = std::string(1024, '\0');
+        Stat set{};
+    };
+    auto* call = inside_->calling(std::move(done));
+    auto* room = new answers{.call = call, .results = std::vector<zoo_op_result_t>(what.size())};
+    inside_->ask([this_is = inside_.get(), what = std::move(what), room](zhandle_t* with) {
+        const ACL_vector* who = this_is->how.user.empty() ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
+        std::vector<zoo_op_t> ops(what.size());
+        for (std::size_t i = 0; i < what.size(); ++i) {
+            const change& one = what[i];
+            const int size = static_cast<int>(one.data.size());
+            switch (one.is) {
+                case change::kind::create_in_line:
+                    zoo_create_op_init(&ops[i], one.path.c_str(), one.data.data(), size, who, ZOO_EPHEMERAL_SEQUENTIAL,
+                                       room->created.data(), static_cast<int>(room->created.size()));
+                    break;
+                case change::kind::remove:
+                    zoo_delete_op_init(&ops[i], one.path.c_str(), one.version);
+                    break;
+                case change::kind::set:
+                    zoo_set_op_init(&ops[i], one.path.c_str(), one.data.data(), size, one.version, &room->set);
+                    break;
+                case change::kind::check:
+                    zoo_check_op_init(&ops[i], one.path.c_str(), one.version);
+                    break;
+            }
+        }
+        const int taken =
+            with == nullptr ? static_cast<int>(ZCLOSING)
+                            : zoo_amulti(
+                                  with, static_cast<int>(ops.size()), ops.data(), room->results.data(),
+                                  [](int code, const void* to) {
+                                      const std::unique_ptr<answers> all{static_cast<answers*>(const_cast<void*>(to))};
+                                      all->call->finish(code, std::string(all->created.c_str()), stat_of(&all->set));
+                                  },
+                                  room);
+        if (taken == ZOK) return;
+        room->call->fail(taken);
+        delete room;
+    });
+}
+
 void session::sync(unique_function<void(const outcome&)> done) {
     auto* call = inside_->calling(std::move(done));
     inside_->ask([this_is = inside_.get(), call](zhandle_t* with) {

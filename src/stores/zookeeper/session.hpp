@@ -43,6 +43,9 @@ struct node_stat {
     std::int64_t session = 0;                // that it ends with
     std::chrono::milliseconds created_at{};  // on the leader's wall clock
     std::int32_t version = 0;                // how often it was changed
+
+    // The number that orders grants: of its making, or of its last change if there was one.
+    std::uint64_t counter() const { return version > 0 ? changed : created; }
 };
 
 // All verbs return at once; their callbacks come from a thread of the C client's, in the order of the requests, and never
@@ -70,6 +73,16 @@ public:
                   unique_function<void(const outcome&, std::vector<std::string>, const node_stat&)>);
     void read(const std::string& path, unique_function<void(const outcome&, std::string data, const node_stat&)>);
     void look(const std::string& path, bool watch, unique_function<void(const outcome&, const node_stat&)>);
+    // All of it in one step, or nothing. Answers the path of what was created last, and how things are with what was set last.
+    struct change {
+        enum class kind { create_in_line, remove, set, check };
+        kind is = kind::check;
+        std::string path{};
+        std::string data{};
+        std::int32_t version = -1;  // that it must have; -1: any
+    };
+    void change_all(std::vector<change> what,
+                    unique_function<void(const outcome&, const std::string& created, const node_stat& set)>);
     // What is asked after it sees all that had happened when it was asked. Answered by the leader.
     void sync(unique_function<void(const outcome&)>);
 

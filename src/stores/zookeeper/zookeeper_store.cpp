@@ -67,6 +67,7 @@ struct entry {
     claim_id id{};
     std::uint32_t capacity = 1;
     std::uint32_t weight = 1;
+    claim_id instead_of{};
     std::optional<spi::duration> lease{};
     bool renewed = true;
     bool queue = false;
@@ -80,6 +81,7 @@ struct entry {
     bool held = false;
     bool watched = false;         // while it is held
     bool leaving = false;         // the node is to go
+    bool being_replaced = false;  // perhaps: another claim of ours takes its place
     bool ended = false;           // by its lease, or by others
     bool removal_unsure = false;  // the node may be gone by our own doing
     spi::time_point until{};      // when it is held: nobody counts on it after
@@ -87,6 +89,35 @@ struct entry {
     std::vector<spi::reply<spi::release_answer>> released{};
 };
 using entry_ptr = std::shared_ptr<entry>;
+
+base::line_entry line_entry_of(const entry& e) {
+    return {.id = e.id, .capacity = e.capacity, .weight = e.weight, .instead_of = e.instead_of};
+}
+
+// Of a node that took another's place.
+bool has_place(std::string_view node) {
+    const auto read = read_entry(node.substr(node.rfind('/') + 1));
+    return read && read->entry.place != 0;
+}
+
+// What a claim is told that can never be granted as things are.
+std::optional<spi::claim_answer> refusal_of(const base::line_verdict& said) {
+    spi::claim_answer no{.is = spi::claim_answer::verdict::refused};
+    switch (said.is) {
+        case verdict::other_kind:
+            no.reason = errc::kind_mismatch;
+            no.detail = "it is in use with a capacity of " + std::to_string(said.capacity);
+            return no;
+        case verdict::lost:
+            no.reason = errc::lost;
+            return no;
+        case verdict::would_deadlock:
+            no.reason = errc::would_deadlock;
+            return no;
+        default:
+            return std::nullopt;
+    }
+}
 
 class zookeeper_store final : public spi::store, private session::listener {
 public:
@@ -117,7 +148,12 @@ private:
     void make_parents(const entry_ptr& e);
     void adopt(const entry_ptr& e, const std::string& node);
     void look(const entry_ptr& e);
-    void judge(const entry_ptr& e, std::span<const std::string> names, later& say);
+    void judge(const entry_ptr& e, std::span<const std::string> names, const node_stat& floor, later& say);
+    void exchange(const entry_ptr& e, const base::line_verdict& said, std::span<const node_name> line,
+                  const node_stat& floor);
+    void exchanged(const entry_ptr& e);
+    void not_exchanged(const entry_ptr& e);
+    void stamp(const entry_ptr& e, const node_stat& floor);
     void wait(const entry_ptr& e, const base::line_verdict& said, std::span<const node_name> line);
     void watch(const entry_ptr& e, const std::string& node);
     void grant(const entry_ptr& e, later& say);
@@ -184,6 +220,7 @@ void zookeeper_store::claim(const spi::claim_request& wanted, spi::reply<spi::cl
         e->id = wanted.id;
         e->capacity = wanted.capacity;
         e->weight = wanted.weight;
+        e->instead_of = wanted.instead_of;
         e->lease = wanted.lease;
         e->renewed = wanted.renew == mortise::renew::on;
         entries_.emplace(wanted.id, e);
@@ -227,15 +264,17 @@ void zookeeper_store::survey(const entry_ptr& e) {
                           std::vector<node_name> line = line_of(names);
                           if (const node_name* mine = find(line, e->id)) return adopt(e, e->line + "/" + mine->name);
                           e->unsure = false;
+                          not_exchanged(e);
                           if (e->leaving) return find_out_who_holds(e);
                           if (e->queue) return enter(e);
                           // Would it hold if it were there?
-                          base::line_entry last{.id = e->id, .capacity = e->capacity, .weight = e->weight};
+                          base::line_entry last = line_entry_of(*e);
                           for (const node_name& one : line) last.arrived = std::max(last.arrived, one.entry.arrived);
                           ++last.arrived;
                           line.push_back({{}, last});
                           const base::line_verdict said = base::judge(entries_of(line), e->id);
                           if (said.is == verdict::waits) return wait(e, said, line);
+                          if (auto no = refusal_of(said)) return step_back(e, *std::move(no), say);
                           enter(e);
                       });
 }
@@ -250,8 +289,9 @@ void zookeeper_store::adopt(const entry_ptr& e, const std::string& node) {
         if (!how.ok() && how.is != outcome::kind::no_node) return failed(e, how, say);
         if (how.ok() && about.session == session_) {
             e->node = node;
-            e->counter = about.created;
+            e->counter = about.counter();
             e->unsure = false;
+            has_place(node) ? exchanged(e) : not_exchanged(e);
             return proceed(e, say);
         }
         e->looking = true;
@@ -269,8 +309,7 @@ void zookeeper_store::adopt(const entry_ptr& e, const std::string& node) {
 void zookeeper_store::enter(const entry_ptr& e) {
     e->looking = true;
     const auto entered = std::make_shared<outcome>();
-    servers_.create(e->line + "/" + entry_prefix(e->id, e->capacity, e->weight), e->data,
-                    session::kind::ephemeral_in_line,
+    servers_.create(e->line + "/" + entry_prefix(line_entry_of(*e)), e->data, session::kind::ephemeral_in_line,
                     [this, e, entered](const outcome& how, const std::string& node, const node_stat& about) {
                         *entered = how;
                         if (!how.ok()) return;
@@ -280,17 +319,17 @@ void zookeeper_store::enter(const entry_ptr& e) {
                         e->counter = about.created;
                         leader_ahead_ = about.created_at - std::chrono::ceil<milliseconds>(now);
                     });
-    servers_.children(e->line,
-                      [this, e, entered](const outcome& how, const std::vector<std::string>& names, const node_stat&) {
-                          later say;
-                          const std::scoped_lock guard{mutex_};
-                          e->looking = false;
-                          if (*entered == outcome::kind::no_node) return make_parents(e);
-                          if (*entered == outcome::kind::unsure) e->unsure = true;
-                          if (!entered->ok()) return failed(e, *entered, say);
-                          if (!how.ok()) return failed(e, how, say);
-                          judge(e, names, say);
-                      });
+    servers_.children(
+        e->line, [this, e, entered](const outcome& how, const std::vector<std::string>& names, const node_stat& about) {
+            later say;
+            const std::scoped_lock guard{mutex_};
+            e->looking = false;
+            if (*entered == outcome::kind::no_node) return make_parents(e);
+            if (*entered == outcome::kind::unsure) e->unsure = true;
+            if (!entered->ok()) return failed(e, *entered, say);
+            if (!how.ok()) return failed(e, how, say);
+            judge(e, names, about, say);
+        });
 }
 
 // The root and what is above it stay; a line is a container, which the servers remove some time after the last node has gone.
@@ -313,34 +352,106 @@ void zookeeper_store::make_parents(const entry_ptr& e) {
 
 void zookeeper_store::look(const entry_ptr& e) {
     e->looking = true;
-    servers_.children(e->line, [this, e](const outcome& how, const std::vector<std::string>& names, const node_stat&) {
-        later say;
-        const std::scoped_lock guard{mutex_};
-        e->looking = false;
-        if (how == outcome::kind::no_node) return vanished(e, say);
-        if (!how.ok()) return failed(e, how, say);
-        judge(e, names, say);
-    });
+    servers_.children(e->line,
+                      [this, e](const outcome& how, const std::vector<std::string>& names, const node_stat& about) {
+                          later say;
+                          const std::scoped_lock guard{mutex_};
+                          e->looking = false;
+                          if (how == outcome::kind::no_node) return vanished(e, say);
+                          if (!how.ok()) return failed(e, how, say);
+                          judge(e, names, about, say);
+                      });
 }
 
-void zookeeper_store::judge(const entry_ptr& e, std::span<const std::string> names, later& say) {
+void zookeeper_store::judge(const entry_ptr& e, std::span<const std::string> names, const node_stat& floor,
+                            later& say) {
     if (e->leaving) return proceed(e, say);
     const std::vector<node_name> line = line_of(names);
     const base::line_verdict said = base::judge(entries_of(line), e->id);
+    if (auto no = refusal_of(said)) return step_back(e, *std::move(no), say);
     switch (said.is) {
         case verdict::holds:
+            if (floor.version > 0 && floor.changed > e->counter) return stamp(e, floor);
             return grant(e, say);
+        case verdict::may_exchange:
+            return exchange(e, said, line, floor);
         case verdict::waits:
             return wait(e, said, line);
-        case verdict::other_kind:
-            return step_back(e,
-                             {.is = spi::claim_answer::verdict::refused,
-                              .reason = errc::kind_mismatch,
-                              .detail = "it is in use with a capacity of " + std::to_string(said.capacity)},
-                             say);
         default:
             return vanished(e, say);
     }
+}
+
+// Takes the old hold's place, if nobody has come to hold since the line was read.
+void zookeeper_store::exchange(const entry_ptr& e, const base::line_verdict& said, std::span<const node_name> line,
+                               const node_stat& floor) {
+    using kind = session::change::kind;
+    const node_name* old = find(line, e->instead_of);
+    std::vector<session::change> all{{.is = kind::set, .path = e->line, .version = floor.version}};
+    for (const claim_id& id : said.guards) {
+        const bool goes = id == e->id || id == e->instead_of;
+        all.push_back({.is = goes ? kind::remove : kind::check, .path = e->line + "/" + find(line, id)->name});
+    }
+    all.push_back({.is = kind::create_in_line,
+                   .path = e->line + "/" + entry_prefix(line_entry_of(*e), old->stands_at),
+                   .data = e->data});
+    if (const entry_ptr before = known(e->instead_of)) before->being_replaced = true;
+    e->looking = true;
+    servers_.change_all(std::move(all), [this, e](const outcome& how, const std::string& node, const node_stat& set) {
+        later say;
+        const std::scoped_lock guard{mutex_};
+        e->looking = false;
+        if (how.ok()) {
+            e->node = node;
+            e->counter = set.changed;  // the same transaction
+            exchanged(e);
+            return e->leaving ? proceed(e, say) : grant(e, say);
+        }
+        if (how == outcome::kind::unsure) {
+            e->node.clear();  // it is one of two
+            e->unsure = true;
+            return failed(e, how, say);
+        }
+        not_exchanged(e);
+        if (how == outcome::kind::denied || how == outcome::kind::over) return failed(e, how, say);
+        proceed(e, say);
+    });
+}
+
+// The old hold has become this one.
+void zookeeper_store::exchanged(const entry_ptr& e) {
+    const entry_ptr old = known(e->instead_of);
+    if (!old) return;
+    old->held = false;
+    entries_.erase(old->id);
+    remember(old->id, spi::release_answer::released);
+}
+
+// It is still the old one, if nothing else has happened to that meanwhile.
+void zookeeper_store::not_exchanged(const entry_ptr& e) {
+    const entry_ptr old = known(e->instead_of);
+    if (!old || !std::exchange(old->being_replaced, false)) return;
+    old->watched = false;
+    watch_holds_later();
+}
+
+// An exchange went before it, so its own number is too small for a token.
+void zookeeper_store::stamp(const entry_ptr& e, const node_stat& floor) {
+    using kind = session::change::kind;
+    e->looking = true;
+    servers_.change_all(
+        {{.is = kind::set, .path = e->line, .version = floor.version},
+         {.is = kind::set, .path = e->node, .data = e->data}},
+        [this, e](const outcome& how, const std::string&, const node_stat& set) {
+            later say;
+            const std::scoped_lock guard{mutex_};
+            e->looking = false;
+            if (how == outcome::kind::unsure || how == outcome::kind::over || how == outcome::kind::denied)
+                return failed(e, how, say);
+            if (!how.ok() || e->leaving) return proceed(e, say);
+            e->counter = set.changed;
+            grant(e, say);
+        });
 }
 
 void zookeeper_store::grant(const entry_ptr& e, later& say) {
@@ -425,7 +536,7 @@ void zookeeper_store::touched(const std::string& path) {
             servers_.look(path, true, [this, e](const outcome& how, const node_stat&) {
                 later tell;
                 const std::scoped_lock held{mutex_};
-                if (how == outcome::kind::no_node && e->held && !e->leaving) vanished(e, tell);
+                if (how == outcome::kind::no_node && e->held && !e->leaving && !e->being_replaced) vanished(e, tell);
             });
         } else if (e->looking) {
             e->again = true;
@@ -710,7 +821,7 @@ void zookeeper_store::describe(const std::string& node, unique_function<void(std
                                                        const node_stat& about) mutable {
                       if (!how.ok() || node.empty()) return done(std::nullopt);
                       holder who = read_holder(data);
-                      who.token = token::of(about.created, 0);
+                      who.token = token::of(about.counter(), 0);
                       {
                           const std::scoped_lock guard{mutex_};
                           if (leader_ahead_) {
@@ -747,7 +858,7 @@ void zookeeper_store::break_hold(const spi::break_request& which, spi::reply<spi
             servers_.look(
                 line + "/" + one.name, false,
                 [this, all, counter, node = line + "/" + one.name](const outcome& is, const node_stat& about) {
-                    if (!is.ok() || about.created != counter)
+                    if (!is.ok() || about.counter() != counter)
                         return all->closed(is.ok() || is.is == outcome::kind::no_node);
                     servers_.remove(node, [all](const outcome& gone) {
                         if (gone.ok() && all->done) {
