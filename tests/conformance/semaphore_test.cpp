@@ -265,11 +265,10 @@ TEST_P(semaphore, permits_of_a_killed_process_come_back) {
 
 TEST_P(semaphore, a_killed_process_at_the_head_of_the_queue_is_not_in_the_way) {
     if (!GetParam().store->spans_processes()) GTEST_SKIP() << "a store of one process";
-    client locks = make_client();
-    counting_semaphore pool{locks, "pool", permits};
-    const hold three = pool.acquire(3);
+    milestone taken;
     milestone begun;
-    child victim{[&] {
+    child victim{[&] {  // before there are threads
+        taken.await();
         const auto seen = std::make_shared<recording_observer>();
         client mine = make_client({.lease = 1s, .observer = seen});
         std::jthread waits{[&] { const hold never = counting_semaphore{mine, "pool", permits}.acquire(4); }};
@@ -277,6 +276,10 @@ TEST_P(semaphore, a_killed_process_at_the_head_of_the_queue_is_not_in_the_way) {
         std::this_thread::sleep_for(90s);
         return 0;
     }};
+    client locks = make_client();
+    counting_semaphore pool{locks, "pool", permits};
+    const hold three = pool.acquire(3);
+    taken.reach();
     begun.await();
     EXPECT_FALSE(pool.try_acquire());
     victim.kill();

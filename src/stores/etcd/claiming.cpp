@@ -1,0 +1,425 @@
+// How a claim gets into its line, and to the front of it. See desk.hpp for the picture.
+#include "stores/etcd/desk.hpp"
+
+#include <mortise/error.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+using enum spi::claim_answer::verdict;
+
+// A lock that is fought over changes between reading and writing. After so many times, whoever asks decides.
+constexpr int most_tries = 8;
+
+spi::claim_answer answer_of(const outcome& failed) {
+    return {.is = failed.is == outcome::verdict::refused ? refused : unknown,
+            .reason = failed.reason,
+            .detail = failed.detail};
+}
+
+spi::claim_answer not_understood() {
+    return {.is = unknown, .reason = errc::unreachable, .detail = "an answer of etcd could not be read"};
+}
+
+}  // namespace
+
+desk::record desk::record_of(const spi::claim_request& wanted) {
+    std::scoped_lock guard{mutex_};
+    record& known = claims_[wanted.id];
+    if (!known) {
+        known = std::make_shared<claim_record>();
+        known->name = wanted.name;
+        known->id = wanted.id;
+        known->line_id = line_id_of(wanted.id);
+        known->at = place_of(wanted.name, wanted.id);
+        known->life = wanted.lease.value_or(std::chrono::seconds{30});
+        known->renewed = wanted.renew == renew::on;
+        known->detached = wanted.kept_by == kept_by::lease;
+        known->own_lease = !known->renewed || known->detached || !keys_.native();
+        known->mine = {.at = {.id = known->line_id, .capacity = wanted.capacity, .weight = wanted.weight},
+                       .own_lease = known->own_lease,
+                       .detached = known->detached,
+                       .pid = around_.pid,
+                       .host = around_.host,
+                       .label = std::string(wanted.label)};
+    }
+    known->queue = wanted.queue;
+    return known;
+}
+
+void desk::claim(const spi::claim_request& wanted, claimed done) {
+    if (remembered(wanted.name, wanted.id)) return done({.is = refused, .reason = errc::cancelled});
+    enter(record_of(wanted), std::move(done));
+}
+
+void desk::enter(const record& who, claimed done) {
+    bool in_line = false;
+    bool has_lease = false;
+    bool queue = false;
+    {
+        std::scoped_lock guard{mutex_};
+        in_line = who->entered;
+        has_lease = who->on != nullptr;
+        queue = who->queue;
+    }
+    if (in_line) return look(who, std::move(done));
+    if (who->own_lease && !has_lease && !queue) return look_before_entering(who, std::move(done));
+    with_lease(who, queue ? entering::anyhow : entering::if_empty, 0, std::move(done));
+}
+
+// A lease of its own is not worth the trouble if somebody else holds the lock.
+void desk::look_before_entering(const record& who, claimed done) {
+    cluster_->ask(method::txn, read_request(who->at.folder), how_.timeout,
+                  [self = shared_from_this(), who, done = std::move(done)](const outcome& said,
+                                                                           const std::string& bytes) mutable {
+                      const txn_said read = said.ok() ? read_txn(self->keys_, who->at.folder, bytes) : txn_said{};
+                      if (!read.found) return done(said.ok() ? not_understood() : answer_of(said));
+                      self->try_to_enter(who, *read.found, 1, std::move(done));
+                  });
+}
+
+void desk::with_lease(const record& who, entering how, std::int64_t read_at, claimed done) {
+    bool ready = false;
+    {
+        std::scoped_lock guard{mutex_};
+        ready = who->on != nullptr;
+    }
+    if (ready) return send_entry(who, how, read_at, 0, std::move(done));
+    auto then = [self = shared_from_this(), who, how, read_at, done = std::move(done)](
+                    const outcome& said, const std::shared_ptr<lease>& given) mutable {
+        if (!said.ok()) return done(answer_of(said));
+        {
+            std::scoped_lock guard{self->mutex_};
+            if (!who->on) who->on = given;
+        }
+        self->send_entry(who, how, read_at, 0, std::move(done));
+    };
+    if (who->own_lease) return leases_->own(lease_of(who->id), who->life, std::move(then));
+    leases_->share(who->life, std::move(then));
+}
+
+void desk::send_entry(const record& who, entering how, std::int64_t read_at, int tries, claimed done) {
+    std::shared_ptr<lease> on;
+    {
+        std::scoped_lock guard{mutex_};
+        on = who->on;
+        if (who->is != claim_record::phase::over && on)
+            ++who->entering;
+        else
+            on.reset();
+    }
+    if (!on) return done({.is = refused, .reason = errc::cancelled});  // released meanwhile
+    cluster_->ask(method::txn, enter_request(who->at, who->mine.value(), on->id, how, read_at), how_.timeout,
+                  [self = shared_from_this(), who, on, tries, done = std::move(done)](
+                      const outcome& said, const std::string& bytes) mutable {
+                      txn_said read;
+                      if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
+                      const bool understood = read.read && read.found;
+                      const bool in_line = understood && read.found->find(who->line_id) != nullptr;
+                      bool over = false;
+                      {
+                          std::scoped_lock guard{self->mutex_};
+                          --who->entering;
+                          if (said.is == outcome::verdict::unknown || (said.ok() && !understood)) who->in_doubt = true;
+                          if (in_line) who->entered = true;
+                          over = who->is == claim_record::phase::over;
+                          if (said.no_lease && who->on == on) who->on.reset();
+                      }
+                      if (over) return done({.is = refused, .reason = errc::cancelled});
+                      if (said.no_lease) {  // it has ended: with another one, then
+                          self->leases_->forget(on);
+                          return done({.is = unknown, .reason = errc::unreachable, .detail = "its lease has ended"});
+                      }
+                      if (!said.ok()) {
+                          if (said.is == outcome::verdict::refused && !who->in_doubt) self->drop(who);
+                          return done(answer_of(said));
+                      }
+                      if (!understood) return done(not_understood());
+                      if (in_line) return self->conclude(who, *read.found, std::move(done));
+                      if (who->queue) return done({.is = refused, .reason = errc::cancelled});  // marked as gone
+                      self->try_to_enter(who, *read.found, tries + 1, std::move(done));
+                  });
+}
+
+// Would it hold at the end of this line? Then it enters, if nobody else has.
+void desk::try_to_enter(const record& who, const line& found, int tries, claimed done) {
+    auto shape = found.shape();
+    base::line_entry mine = who->mine.at;
+    mine.arrived = mine.written = std::numeric_limits<std::int64_t>::max();
+    shape.push_back(mine);
+    const base::line_verdict judged = base::judge(shape, mine.id, 0);
+    using is = base::line_verdict::verdict;
+    bool leased = false;
+    {
+        std::scoped_lock guard{mutex_};
+        leased = who->on != nullptr;
+    }
+    if (judged.is == is::holds && !leased) return with_lease(who, entering::if_same, found.revision, std::move(done));
+    if (judged.is == is::holds && tries < most_tries)
+        return send_entry(who, entering::if_same, found.revision, tries, std::move(done));
+    if (judged.is == is::holds) return done({.is = unknown, .reason = errc::busy, .detail = "it is fought over"});
+    spi::claim_answer no{.is = busy, .standing = standing_of(found, judged)};
+    if (judged.is == is::other_kind) no = {.is = refused, .reason = errc::kind_mismatch};
+    if (leased && who->own_lease) return withdraw(who, std::move(no), std::move(done));
+    drop(who);
+    done(std::move(no));
+}
+
+// Reads the line once more. `done` may be empty: then a push tells what has changed.
+void desk::look(const record& who, claimed done) {
+    cluster_->ask(method::txn, read_request(who->at.folder), how_.timeout,
+                  [self = shared_from_this(), who, done = std::move(done)](const outcome& said,
+                                                                           const std::string& bytes) mutable {
+                      bool again = false;
+                      bool over = false;
+                      {
+                          std::scoped_lock guard{self->mutex_};
+                          if (!done) {
+                              who->looking = false;
+                              again = std::exchange(who->look_again, false);
+                          }
+                          over = who->is == claim_record::phase::over;
+                      }
+                      if (over) return done ? done({.is = refused, .reason = errc::cancelled}) : void();
+                      const txn_said read = said.ok() ? read_txn(self->keys_, who->at.folder, bytes) : txn_said{};
+                      if (!read.found) {
+                          if (done) return done(said.ok() ? not_understood() : answer_of(said));
+                          // Not answered: the core will ask, but it need not wait so long.
+                          self->around_.clock.at(self->around_.clock.now() + std::chrono::milliseconds{50},
+                                                 [weak = self->weak_from_this(), who] {
+                                                     if (const auto home = weak.lock())
+                                                         home->cluster_->guarded([&] { home->woken(who); });
+                                                 });
+                          return;
+                      }
+                      if (again) self->woken(who);
+                      if (read.found->find(who->line_id) != nullptr)
+                          return self->conclude(who, *read.found, std::move(done));
+                      if (!done) return self->thrown_out(who);
+                      {
+                          std::scoped_lock guard{self->mutex_};
+                          if (who->is == claim_record::phase::held) who->is = claim_record::phase::asking;
+                          who->entered = false;
+                      }
+                      self->enter(who, std::move(done));
+                  });
+}
+
+void desk::conclude(const record& who, const line& found, claimed done) {
+    using is = base::line_verdict::verdict;
+    const entry& mine = *found.find(who->line_id);
+    bool as_we_think = false;
+    {
+        std::scoped_lock guard{mutex_};
+        who->seen_at = found.revision;
+        as_we_think = who->on && who->on->id == mine.lease;
+    }
+    if (!as_we_think)  // on an earlier lease, of which we do not know how long it lasts
+        return withdraw(who, {.is = unknown, .reason = errc::unreachable, .detail = "its lease has ended"},
+                        std::move(done));
+    const base::line_verdict judged = base::judge(found.shape(), who->line_id, found.floor);
+    switch (judged.is) {
+        case is::holds:
+            return grant(who, mine.at.counter(), std::move(done));
+        case is::waits:
+            if (who->queue) return wait_in(who, found, judged, std::move(done));
+            return withdraw(who, {.is = busy, .standing = standing_of(found, judged)}, std::move(done));
+        case is::other_kind:
+            return withdraw(who, {.is = refused, .reason = errc::kind_mismatch}, std::move(done));
+        default:
+            return withdraw(who, {.is = refused, .reason = errc::unsupported}, std::move(done));
+    }
+}
+
+void desk::wait_in(const record& who, const line& found, const base::line_verdict& judged, claimed done) {
+    using phase = claim_record::phase;
+    std::vector<watcher::number> before;
+    std::shared_ptr<lease> on;
+    bool first = false;
+    bool same = false;
+    {
+        std::scoped_lock guard{mutex_};
+        on = who->on;
+        if (who->is == phase::held || who->is == phase::over) {  // another look knows better
+            on.reset();
+        } else {
+            first = std::exchange(who->is, phase::waiting) != phase::waiting;
+            same = !first && who->watched == judged.watch;
+            if (!same) {
+                before = std::exchange(who->watches, {});
+                who->watched = judged.watch;
+            }
+        }
+    }
+    if (!on) return done ? done({.is = unknown}) : void();
+    if (first && who->own_lease) leases_->keep_on(on, true);
+    if (!same) watch_for(who, found, judged.watch);
+    for (const watcher::number each : before) watcher_->cancel(each);
+    if (done) done({.is = queued, .standing = standing_of(found, judged)});
+}
+
+// Looks again when one of them has gone.
+void desk::watch_for(const record& who, const line& found, const std::vector<claim_id>& whom) {
+    const auto look_again = [weak = weak_from_this(), who] {
+        if (const auto self = weak.lock()) self->woken(who);
+    };
+    for (const claim_id& id : whom) {
+        const entry* one = found.find(id);
+        if (one == nullptr) continue;
+        const auto gone = [weak = weak_from_this(), who] {
+            const auto self = weak.lock();
+            if (!self) return;
+            {
+                std::scoped_lock guard{self->mutex_};
+                who->watched.clear();
+            }
+            self->woken(who);
+        };
+        const watcher::number made = watcher_->watch(one->key, found.revision + 1, gone, look_again);
+        bool late = false;
+        {
+            std::scoped_lock guard{mutex_};
+            late = who->is != claim_record::phase::waiting;
+            if (!late) who->watches.push_back(made);
+        }
+        if (late) watcher_->cancel(made);
+    }
+}
+
+// One of those it waits for has left: not before everything was read again does it know.
+void desk::woken(const record& who) {
+    {
+        std::scoped_lock guard{mutex_};
+        if (who->is != claim_record::phase::waiting) return;
+        if (who->looking) {
+            who->look_again = true;
+            return;
+        }
+        who->looking = true;
+    }
+    look(who, {});
+}
+
+// Its key has gone, and not by us: the lease has ended, or somebody took it away.
+void desk::thrown_out(const record& who) {
+    {
+        std::scoped_lock guard{mutex_};
+        if (who->is == claim_record::phase::over) return;
+    }
+    drop(who);
+    around_.events.lost(who->name, who->id);
+}
+
+// The time of a lease that nobody renews begins with the grant, and so does that of one which was kept long ago.
+void desk::grant(const record& who, std::uint64_t counter, claimed done) {
+    std::shared_ptr<lease> on;
+    {
+        std::scoped_lock guard{mutex_};
+        on = who->on;
+    }
+    if (!on) return done ? done({.is = unknown, .reason = errc::unreachable}) : void();
+    const lease_book::terms known = leases_->terms_of(*on);
+    const spi::duration age = around_.clock.now() - known.proven;
+    bool told = false;
+    {
+        std::scoped_lock guard{mutex_};
+        told = who->is == claim_record::phase::held;
+    }
+    if (told || age < (who->renewed ? known.life / 2 : known.life / 20)) return granted(who, counter, std::move(done));
+    leases_->keep(on, [self = shared_from_this(), who, counter, done = std::move(done)](lease_book::answer is) mutable {
+        if (is == lease_book::answer::alive) return self->granted(who, counter, std::move(done));
+        if (done) return done({.is = unknown, .reason = errc::unreachable, .detail = "its lease was not confirmed"});
+        self->woken(who);
+    });
+}
+
+void desk::granted(const record& who, std::uint64_t counter, claimed done) {
+    std::vector<watcher::number> watches;
+    bool soon = false;
+    bool stop_keeping = false;
+    std::shared_ptr<lease> on;
+    {
+        std::scoped_lock guard{mutex_};
+        on = who->on;
+        if (who->is == claim_record::phase::over || !on) return;
+        stop_keeping = who->is == claim_record::phase::waiting && who->own_lease && !who->renewed;
+        if (who->is != claim_record::phase::held) {
+            who->is = claim_record::phase::held;
+            unwatched_.push_back(who);
+            soon = !std::exchange(watching_soon_, true);
+            watches = std::exchange(who->watches, {});
+        }
+    }
+    for (const watcher::number each : watches) watcher_->cancel(each);
+    if (stop_keeping) leases_->keep_on(on, false);
+    if (soon) watch_holds_soon();
+    const lease_book::terms terms = leases_->terms_of(*on);
+    const spi::grant given{.counter = counter, .lease = terms.life, .counted_from = terms.proven};
+    if (done) return done({.is = spi::claim_answer::verdict::granted, .grant = given});
+    around_.events.granted(who->name, who->id, given);
+}
+
+// Out of the line again, and answered only then.
+void desk::withdraw(const record& who, spi::claim_answer then, claimed done) {
+    cluster_->ask(method::txn, leave_request(who->at, false, 0), how_.timeout,
+                  [self = shared_from_this(), who, then = std::move(then), done = std::move(done)](
+                      const outcome& said, const std::string&) mutable {
+                      if (!said.ok()) return done ? done(answer_of(said)) : void();
+                      self->drop(who);
+                      auto end = [self, who, then = std::move(then), done = std::move(done)](const outcome&) mutable {
+                          if (done) return done(std::move(then));
+                          self->around_.events.lost(who->name, who->id);
+                      };
+                      // Before it is answered, since the same claim may come again, and with it the same lease.
+                      if (who->own_lease) return self->leases_->revoke(lease_of(who->id), std::move(end));
+                      end({});
+                  });
+}
+
+// Nothing of it is left that we should know.
+void desk::drop(const record& who) {
+    std::vector<watcher::number> watches;
+    std::shared_ptr<lease> on;
+    {
+        std::scoped_lock guard{mutex_};
+        who->is = claim_record::phase::over;
+        on = who->on;
+        watches = std::exchange(who->watches, {});
+        if (const auto it = claims_.find(who->id); it != claims_.end() && it->second == who) claims_.erase(it);
+    }
+    for (const watcher::number each : watches) watcher_->cancel(each);
+    if (who->own_lease && on) leases_->keep_on(on, false);
+}
+
+spi::standing desk::standing_of(const line& found, const base::line_verdict& judged) {
+    spi::standing now;
+    if (judged.place > 0) now.place = judged.place;
+    for (const entry& one : found.entries) {
+        mortise::holder who = holder_of(one);  // all are noted, also those that wait
+        if (judged.holder && one.at.id == *judged.holder) now.holder = std::move(who);
+    }
+    return now;
+}
+
+// etcd keeps no times. How long a claim has been there is known only as far as we have seen it.
+mortise::holder desk::holder_of(const entry& who) {
+    constexpr std::size_t most_seen = 10'000;
+    const spi::time_point now = around_.clock.now();
+    spi::time_point since = now;
+    {
+        std::scoped_lock guard{mutex_};
+        if (seen_.size() > most_seen) seen_.clear();
+        since = seen_.try_emplace(who.at.id, now).first->second;
+    }
+    return {.host = who.host,
+            .pid = who.pid,
+            .label = who.label,
+            .held_for = now - since,
+            .token = token::of(who.at.counter(), 0)};
+}
+
+}  // namespace mortise::inline v0::stores::etcd

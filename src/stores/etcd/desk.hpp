@@ -1,0 +1,150 @@
+// The claims of a client: what is asked for them, and what follows from the answers.
+//
+//   claim --> a lease --> enter the line --> judge what was read (base/line.hpp)
+//                              ^                |- holds: granted
+//                              |                |- waits: watch those that judge() names
+//                              +-- look again <-+    one of them has gone
+//
+// A claim's key is written by one transaction, which also reads the line; so a free lock is taken in one trip. Whoever was
+// woken reads the line once more, and finds its own key there or does not. The verbs are in claiming.cpp, leaving.cpp,
+// keeping.cpp and listing.cpp.
+#pragma once
+
+#include "stores/etcd/leases.hpp"
+#include "stores/etcd/members.hpp"
+#include "stores/etcd/names.hpp"
+#include "stores/etcd/requests.hpp"
+#include "stores/etcd/settings.hpp"
+#include "stores/etcd/watcher.hpp"
+
+#include <mortise/claim_id.hpp>
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace mortise::inline v0::stores::etcd {
+
+// One claim, from its first request to its release. Guarded by the desk's mutex, but for what never changes.
+struct claim_record {
+    std::string name;
+    claim_id id;       // as the core knows it
+    claim_id line_id;  // as the line has it
+    place at;
+    entry mine;              // what is written
+    spi::duration life{};    // as asked for
+    bool own_lease = false;  // it needs one to itself
+    bool renewed = true;
+    bool detached = false;
+
+    enum class phase { asking, waiting, held, over };
+    phase is = phase::asking;
+    bool queue = false;
+    std::shared_ptr<lease> on{};
+    bool entered = false;         // its key was seen in the line
+    std::int64_t seen_at = 0;     // the revision at which it was
+    int entering = 0;             // requests to enter it that are on their way
+    bool in_doubt = false;        // one of these ended without an answer, so may still arrive
+    bool leave_in_doubt = false;  // the same of a release
+    bool looking = false;
+    bool look_again = false;
+    std::vector<watcher::number> watches{};
+    std::vector<claim_id> watched{};  // while it waits: whose keys these are on
+};
+
+class desk : public std::enable_shared_from_this<desk> {
+public:
+    desk(settings how, const spi::context& around);
+
+    void start();  // once it is shared
+
+    void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done);
+    void renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done);
+    void release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done);
+    void list(spi::reply<spi::listing> done);
+    void break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done);
+    void close() noexcept;
+
+    members& cluster() { return *cluster_; }
+
+private:
+    using record = std::shared_ptr<claim_record>;
+    using claimed = spi::reply<spi::claim_answer>;
+    struct renewal_round;
+    struct survey;
+
+    record record_of(const spi::claim_request& wanted);
+    place place_of(std::string_view name, const claim_id& id) const;
+    claim_id line_id_of(const claim_id& id) const;
+
+    // claiming
+    void enter(const record& who, claimed done);
+    void look_before_entering(const record& who, claimed done);
+    void with_lease(const record& who, entering how, std::int64_t read_at, claimed done);
+    void send_entry(const record& who, entering how, std::int64_t read_at, int tries, claimed done);
+    void look(const record& who, claimed done);
+    void conclude(const record& who, const line& found, claimed done);
+    void try_to_enter(const record& who, const line& found, int tries, claimed done);
+    void wait_in(const record& who, const line& found, const base::line_verdict& judged, claimed done);
+    void watch_for(const record& who, const line& found, const std::vector<claim_id>& whom);
+    void grant(const record& who, std::uint64_t counter, claimed done);
+    void granted(const record& who, std::uint64_t counter, claimed done);
+    void withdraw(const record& who, spi::claim_answer then, claimed done);
+    void woken(const record& who);
+    void thrown_out(const record& who);
+    spi::standing standing_of(const line& found, const base::line_verdict& judged);
+    mortise::holder holder_of(const entry& who);
+    void drop(const record& who);
+
+    // leaving
+    void leave(std::string_view name, const claim_id& id, const record& who, bool mark,
+               spi::reply<spi::release_answer> done);
+    void left(const std::string& name, const claim_id& id, const record& who, const txn_said& read,
+              spi::reply<spi::release_answer> done);
+    void end_leaving(const std::string& name, const claim_id& id, const record& who, spi::release_answer said,
+                     spi::reply<spi::release_answer> done);
+    void mark_as_released(const claim_id& id, unique_function<void()> then);
+    void wipe_later(const std::string& mark);
+    void remember(const std::string& name, const claim_id& id, spi::release_answer said);
+    std::optional<spi::release_answer> remembered(std::string_view name, const claim_id& id);
+
+    // keeping
+    void lease_gone(const std::shared_ptr<lease>& which);
+    void watch_holds_soon();
+    void watch_holds();
+    void hold_gone(const record& who);
+    void extend(std::string name, const claim_id& id, spi::duration life,
+                unique_function<void(spi::renewal_answer)> then);
+    void move_to_longer(const std::string& key, entry found, spi::duration life, const claim_id& id,
+                        unique_function<void(spi::renewal_answer)> then);
+
+    const settings how_;
+    const spi::context around_;
+    const key_layout keys_{how_};
+    const std::shared_ptr<members> cluster_;
+    std::shared_ptr<lease_book> leases_;
+    std::shared_ptr<watcher> watcher_;
+
+    std::mutex mutex_;
+    std::unordered_map<claim_id, record> claims_;
+    std::vector<std::weak_ptr<claim_record>> unwatched_;  // held, and their keys are not watched yet
+    bool watching_soon_ = false;
+    struct ended_claim {
+        spi::release_answer said;
+        spi::time_point until;
+    };
+    std::map<std::pair<claim_id, std::string>, ended_claim> ended_;
+    std::size_t sweep_at_ = 1000;
+    std::unordered_map<claim_id, spi::time_point> seen_;  // entries of others, and since when
+    bool closed_ = false;
+};
+
+}  // namespace mortise::inline v0::stores::etcd

@@ -1,0 +1,61 @@
+#include "stores/etcd/fixture.hpp"
+
+#include "stores/etcd/servers/cluster.hpp"
+#include "support/waiting.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include <stdlib.h>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+// So many members, started by the first fresh_url().
+class etcd_fixture final : public spi::fixture {
+public:
+    etcd_fixture(std::string_view name, std::size_t members) : name_(name), members_(members) {}
+
+    std::string_view store() const noexcept override { return name_; }
+    std::string reason_against(std::string_view) const override { return {}; }
+    bool notices_deaths() const noexcept override { return false; }
+
+    std::string fresh_url() override {
+        if (!cluster_) cluster_ = std::make_unique<servers::cluster>(members_);
+        return "etcd://" + cluster_->addresses() + "?prefix=t" + std::to_string(++made_);
+    }
+
+    remains remains_at(const std::string& url) const override {
+        const std::string prefix = url.substr(url.rfind("prefix=") + 7);
+        std::ptrdiff_t keys = 0;
+        const auto clean = [&] {  // the lease of a client that has gone is being revoked
+            const std::string said = cluster_->member(0).command("get --prefix --keys-only '" + prefix + "/'");
+            keys = 0;  // but for marks of released ids, which go by themselves
+            for (std::size_t at = 0; (at = said.find(prefix + "/", at)) != std::string::npos; ++at)
+                if (said.compare(at + prefix.size(), 7, "/%gone/") != 0) ++keys;
+            return keys == 0;
+        };
+        return {.clean = testing::eventually(clean, std::chrono::seconds{5}),
+                .figures = "keys=" + std::to_string(keys)};
+    }
+
+private:
+    const std::string_view name_;
+    const std::size_t members_;
+    std::unique_ptr<servers::cluster> cluster_;
+    int made_ = 0;
+};
+
+}  // namespace
+
+// The tests fork.
+spi::fixtures make_fixtures() {
+    ::setenv("GRPC_POLL_STRATEGY", "poll", 0);
+    spi::fixtures all;
+    all.push_back(std::make_unique<etcd_fixture>("etcd", 1));
+    all.push_back(std::make_unique<etcd_fixture>("etcd_three", 3));
+    return all;
+}
+
+}  // namespace mortise::inline v0::stores::etcd

@@ -1,0 +1,253 @@
+#include "stores/etcd/leases.hpp"
+
+#include "rpc.pb.h"
+#include "stores/etcd/names.hpp"
+#include "stores/etcd/requests.hpp"
+
+#include <mortise/error.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::int64_t whole_seconds(spi::duration life) {
+    return std::max<std::int64_t>(1, std::chrono::ceil<seconds>(life).count());
+}
+
+outcome not_granted() {
+    return {.is = outcome::verdict::unknown, .reason = errc::unreachable, .detail = "a lease was not granted"};
+}
+
+}  // namespace
+
+lease_book::lease_book(std::shared_ptr<members> cluster, spi::clock& clock, spi::duration timeout,
+                       unique_function<void(const std::shared_ptr<lease>&)> gone)
+    : cluster_(std::move(cluster)), clock_(clock), timeout_(timeout), gone_(std::move(gone)) {}
+
+void lease_book::share(spi::duration life, got then) {
+    const spi::duration wanted = seconds{whole_seconds(life)};
+    std::shared_ptr<lease> ready;
+    const auto made = std::make_shared<lease>();
+    {
+        std::scoped_lock guard{mutex_};
+        pending& one = shared_[wanted];
+        if (one.is && !one.is->gone) {
+            ready = one.is;
+        } else {
+            one.is.reset();
+            one.waiting.push_back(std::move(then));
+            if (one.waiting.size() > 1) return;
+        }
+    }
+    if (ready) return then({.is = outcome::verdict::answered}, ready);
+    made->id = lease_of(claim_id::random());
+    made->shared = made->kept = true;
+    const spi::time_point sent = clock_.now();
+    cluster_->ask(method::grant_lease, grant_lease_request(made->id, wanted / seconds{1}), timeout_,
+                  [self = shared_from_this(), made, sent, wanted](const outcome& said, const std::string& bytes) {
+                      self->granted(made, said, bytes, sent,
+                                    [self, wanted](const outcome& ended, const std::shared_ptr<lease>& given) {
+                                        std::vector<got> all;
+                                        {
+                                            std::scoped_lock guard{self->mutex_};
+                                            pending& one = self->shared_[wanted];
+                                            one.is = given;
+                                            all = std::exchange(one.waiting, {});
+                                        }
+                                        for (got& each : all) each(ended, given);
+                                    });
+                  });
+}
+
+void lease_book::own(std::int64_t id, spi::duration life, got then) {
+    const auto made = std::make_shared<lease>();
+    made->id = id;
+    const spi::time_point sent = clock_.now();
+    cluster_->ask(method::grant_lease, grant_lease_request(id, whole_seconds(life)), timeout_,
+                  [self = shared_from_this(), made, sent, then = std::move(then)](const outcome& said,
+                                                                                  const std::string& bytes) mutable {
+                      self->granted(made, said, bytes, sent, std::move(then));
+                  });
+}
+
+void lease_book::granted(const std::shared_ptr<lease>& made, const outcome& said, const std::string& bytes,
+                         spi::time_point sent, got then) {
+    if (said.lease_exists) {  // an earlier request did it, and its answer was lost
+        return keep(made, [made, then = std::move(then)](answer is) mutable {
+            if (is == answer::alive) return then({.is = outcome::verdict::answered}, made);
+            then(not_granted(), {});
+        });
+    }
+    if (!said.ok()) return then(said, {});
+    mortise_etcd::lease_grant_response given;
+    if (!given.ParseFromString(bytes) || given.ttl() < 1) return then(not_granted(), {});
+    {
+        std::scoped_lock guard{mutex_};
+        made->life = seconds{given.ttl()};
+        made->proven = sent;
+    }
+    if (made->shared) next_round(made);
+    then(said, made);
+}
+
+void lease_book::keep(const std::shared_ptr<lease>& which, kept then) {
+    std::shared_ptr<stream> over;
+    const spi::time_point sent = clock_.now();
+    spi::duration patience{};
+    std::uint64_t number = 0;
+    bool first = false;
+    {
+        std::scoped_lock guard{mutex_};
+        number = ++question_number_;
+        patience = std::min<spi::duration>(timeout_, std::max<spi::duration>(which->life / 3, milliseconds{200}));
+        questions_[which->id].push_back({which, sent, number, std::move(then)});
+        over = stream_;
+        first = !over && !std::exchange(opening_, true);
+    }
+    if (over) over->say(lease_request(which->id));
+    if (first) open();
+    clock_.at(sent + patience, [weak = weak_from_this(), number] {
+        if (const auto self = weak.lock()) self->cluster_->guarded([&] { self->overdue(number); });
+    });
+}
+
+// Whoever sets `opening_` calls it. What was asked meanwhile is said first.
+void lease_book::open() {
+    std::uint64_t made = 0;
+    {
+        std::scoped_lock guard{mutex_};
+        made = ++stream_number_;
+    }
+    const auto over = cluster_->open(method::keep_lease, {.heard =
+                                                              [weak = weak_from_this()](const std::string& message) {
+                                                                  if (const auto self = weak.lock())
+                                                                      self->heard(message);
+                                                              },
+                                                          .ended =
+                                                              [weak = weak_from_this(), made](const outcome&) {
+                                                                  if (const auto self = weak.lock()) self->ended(made);
+                                                              }});
+    std::scoped_lock guard{mutex_};
+    if (stream_number_ != made) return;  // it has ended already
+    opening_ = false;
+    stream_ = over;
+    for (const auto& [id, some] : questions_)
+        for (std::size_t i = 0; i < some.size(); ++i) over->say(lease_request(id));
+}
+
+void lease_book::heard(const std::string& message) {
+    mortise_etcd::lease_kept said;
+    if (!said.ParseFromString(message)) return;
+    std::optional<question> asked;
+    bool gone = false;
+    {
+        std::scoped_lock guard{mutex_};
+        const auto of = questions_.find(said.id());
+        if (of == questions_.end()) return;
+        asked = std::move(of->second.front());
+        of->second.pop_front();
+        if (of->second.empty()) questions_.erase(of);
+        lease& it = *asked->of;
+        it.failures = 0;
+        if (said.ttl() > 0) {
+            it.life = seconds{said.ttl()};
+            it.proven = std::max(it.proven, asked->sent);
+        } else {
+            gone = !std::exchange(it.gone, true);
+        }
+    }
+    if (gone) gone_(asked->of);
+    asked->then(said.ttl() > 0 ? answer::alive : answer::gone);
+}
+
+void lease_book::ended(std::uint64_t number) {
+    std::map<std::int64_t, std::deque<question>> all;
+    {
+        std::scoped_lock guard{mutex_};
+        if (number != stream_number_) return;
+        ++stream_number_;
+        opening_ = false;
+        stream_.reset();
+        all = std::exchange(questions_, {});
+        for (auto& [id, some] : all) ++some.front().of->failures;
+    }
+    for (auto& [id, some] : all)
+        for (question& one : some) one.then(answer::unknown);
+}
+
+void lease_book::overdue(std::uint64_t number) {
+    std::shared_ptr<stream> silent;
+    {
+        std::scoped_lock guard{mutex_};
+        for (const auto& [id, some] : questions_)
+            for (const question& one : some)
+                if (one.number == number) silent = stream_;
+    }
+    if (silent) cluster_->give_up(*silent);
+}
+
+void lease_book::keep_on(const std::shared_ptr<lease>& which, bool whether) {
+    {
+        std::scoped_lock guard{mutex_};
+        if (std::exchange(which->kept, whether) == whether || !whether) return;
+    }
+    next_round(which);
+}
+
+// Every third of its life; sooner while it is not answered.
+void lease_book::next_round(const std::shared_ptr<lease>& which) {
+    spi::time_point due;
+    {
+        std::scoped_lock guard{mutex_};
+        if (which->gone || !which->kept) return;
+        due = which->failures == 0 ? which->proven + which->life / 3 : clock_.now() + which->life / 10;
+    }
+    clock_.at(std::max(due, clock_.now() + milliseconds{10}), [weak = weak_from_this(), which] {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->cluster_->guarded([&] {
+            bool still = false;
+            {
+                std::scoped_lock guard{self->mutex_};
+                still = which->kept && !which->gone;
+            }
+            if (still) self->keep(which, [self, which](answer) { self->next_round(which); });
+        });
+    });
+}
+
+lease_book::terms lease_book::terms_of(const lease& which) const {
+    std::scoped_lock guard{mutex_};
+    return {which.life, which.proven};
+}
+
+void lease_book::forget(const std::shared_ptr<lease>& which) {
+    {
+        std::scoped_lock guard{mutex_};
+        if (std::exchange(which->gone, true)) return;
+    }
+    gone_(which);
+}
+
+void lease_book::revoke(std::int64_t id, unique_function<void(const outcome&)> then) {
+    cluster_->ask(method::revoke_lease, lease_request(id), timeout_,
+                  [then = std::move(then)](const outcome& said, const std::string&) mutable {
+                      if (then) then(said);
+                  });
+}
+
+std::vector<std::shared_ptr<lease>> lease_book::all_shared() const {
+    std::scoped_lock guard{mutex_};
+    std::vector<std::shared_ptr<lease>> all;
+    for (const auto& [life, one] : shared_)
+        if (one.is && !one.is->gone) all.push_back(one.is);
+    return all;
+}
+
+}  // namespace mortise::inline v0::stores::etcd

@@ -1,0 +1,154 @@
+// How claims leave their line. See desk.hpp for the picture.
+#include "rpc.pb.h"
+#include "stores/etcd/desk.hpp"
+
+#include <mortise/error.hpp>
+
+#include <utility>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+using std::chrono::seconds;
+using enum spi::release_answer;
+
+// How long an ended claim is remembered, and how long one that may still arrive is kept out.
+constexpr seconds remembered_for{10};
+constexpr seconds kept_out_for{30};
+
+}  // namespace
+
+void desk::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
+    if (const auto before = remembered(name, id)) return done(*before);
+    record who;
+    bool mark = false;
+    std::vector<watcher::number> watches;
+    {
+        std::scoped_lock guard{mutex_};
+        if (const auto it = claims_.find(id); it != claims_.end() && it->second->name == name) who = it->second;
+        if (who) {
+            who->is = claim_record::phase::over;
+            mark = (who->entering > 0 || who->in_doubt) && who->on && !who->own_lease;
+            watches = std::exchange(who->watches, {});
+        }
+    }
+    for (const watcher::number each : watches) watcher_->cancel(each);
+    leave(name, id, who, mark, std::move(done));
+}
+
+void desk::leave(std::string_view name, const claim_id& id, const record& who, bool mark,
+                 spi::reply<spi::release_answer> done) {
+    const place at = who ? who->at : place_of(name, id);
+    const std::int64_t on = mark ? who->on->id : 0;
+    cluster_->ask(method::txn, leave_request(at, mark, on), how_.timeout,
+                  [self = shared_from_this(), name = std::string(name), id, who, mark, at, done = std::move(done)](
+                      const outcome& said, const std::string& bytes) mutable {
+                      if (said.no_lease && mark)  // what may still arrive needs that lease too
+                          return self->leave(name, id, who, false, std::move(done));
+                      txn_said read;
+                      if (said.ok()) read = read_txn(self->keys_, at.folder, bytes);
+                      if (!read.read) {
+                          std::scoped_lock guard{self->mutex_};
+                          if (who) who->leave_in_doubt = true;
+                          return done(unknown);
+                      }
+                      if (mark) self->wipe_later(at.gone_key);
+                      self->left(name, id, who, read, std::move(done));
+                  });
+}
+
+void desk::left(const std::string& name, const claim_id& id, const record& who, const txn_said& read,
+                spi::reply<spi::release_answer> done) {
+    const bool others = read.found && !read.found->entries.empty();
+    const spi::release_answer said = read.succeeded || read.marked ? released : others ? taken_over : expired;
+    bool doubt = false;
+    std::shared_ptr<lease> on;
+    if (who) {
+        std::scoped_lock guard{mutex_};
+        doubt = who->leave_in_doubt && who->entered;
+        on = who->on;
+    }
+    if (said != released && doubt && on) {
+        // It may have been us, a moment ago. While the lease lives, who else?
+        cluster_->ask(method::left_of_lease, lease_request(on->id), how_.timeout,
+                      [self = shared_from_this(), name, id, who, said, done = std::move(done)](
+                          const outcome& told, const std::string& bytes) mutable {
+                          mortise_etcd::lease_left left;
+                          if (!told.ok() || !left.ParseFromString(bytes)) return done(unknown);
+                          self->end_leaving(name, id, who, left.ttl() > 0 ? released : said, std::move(done));
+                      });
+        return;
+    }
+    entry its;
+    if (read.succeeded && !its.read_value(read.removed)) its.own_lease = !keys_.native();
+    if (!who && its.own_lease && read.lease.value_or(0) != 0) leases_->revoke(*read.lease, {});
+    if (!its.detached) return end_leaving(name, id, who, said, std::move(done));
+    mark_as_released(id, [self = shared_from_this(), name, id, who, said, done = std::move(done)]() mutable {
+        self->end_leaving(name, id, who, said, std::move(done));
+    });
+}
+
+void desk::end_leaving(const std::string& name, const claim_id& id, const record& who, spi::release_answer said,
+                       spi::reply<spi::release_answer> done) {
+    bool must_wait = false;
+    bool own = false;
+    std::int64_t on = lease_of(id);
+    {
+        std::scoped_lock guard{mutex_};
+        own = who && who->own_lease;
+        must_wait = own && (who->entering > 0 || who->in_doubt);
+        if (own && who->on) on = who->on->id;
+    }
+    if (who) drop(who);
+    remember(name, id, said);
+    if (!own) return done(said);
+    if (!must_wait) {
+        leases_->revoke(on, {});
+        return done(said);
+    }
+    // Only without its lease can it not come back.
+    leases_->revoke(on, [said, done = std::move(done)](const outcome& told) mutable {
+        done(told.ok() || told.no_lease ? said : unknown);
+    });
+}
+
+// The id of a detached claim may be used by anybody, so all are to know for a while what became of it.
+void desk::mark_as_released(const claim_id& id, unique_function<void()> then) {
+    leases_->own(lease_of(claim_id::random()), remembered_for,
+                 [self = shared_from_this(), id, then = std::move(then)](const outcome& said,
+                                                                         const std::shared_ptr<lease>& brief) mutable {
+                     if (!said.ok()) return then();
+                     self->cluster_->ask(
+                         method::put, put_request(self->keys_.gone_key_of(id), brief->id), self->how_.timeout,
+                         [then = std::move(then)](const outcome&, const std::string&) mutable { then(); });
+                 });
+}
+
+// A mark is on a lease that may live for long.
+void desk::wipe_later(const std::string& mark) {
+    around_.clock.at(around_.clock.now() + kept_out_for, [weak = weak_from_this(), mark] {
+        if (const auto self = weak.lock())
+            self->cluster_->guarded([&] {
+                self->cluster_->ask(method::remove, remove_request(mark), self->how_.timeout,
+                                    [](const outcome&, const std::string&) {});
+            });
+    });
+}
+
+void desk::remember(const std::string& name, const claim_id& id, spi::release_answer said) {
+    std::scoped_lock guard{mutex_};
+    const spi::time_point now = around_.clock.now();
+    ended_.try_emplace({id, name}, ended_claim{said, now + remembered_for});
+    if (ended_.size() < sweep_at_) return;
+    std::erase_if(ended_, [&](const auto& one) { return one.second.until < now; });
+    sweep_at_ = 2 * ended_.size() + 1000;
+}
+
+std::optional<spi::release_answer> desk::remembered(std::string_view name, const claim_id& id) {
+    std::scoped_lock guard{mutex_};
+    const auto it = ended_.find({id, std::string(name)});
+    if (it == ended_.end() || it->second.until < around_.clock.now()) return std::nullopt;
+    return it->second.said;
+}
+
+}  // namespace mortise::inline v0::stores::etcd

@@ -1,0 +1,102 @@
+// What can be seen and done from outside. See desk.hpp for the picture.
+#include "rpc.pb.h"
+#include "stores/etcd/desk.hpp"
+
+#include <mortise/error.hpp>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+constexpr std::int64_t keys_in_a_page = 2000;
+
+}  // namespace
+
+// Goes through all keys: for people, not for programs in a hurry.
+struct desk::survey : std::enable_shared_from_this<survey> {
+    std::shared_ptr<desk> of;
+    std::map<std::string, line> lines;
+    spi::reply<spi::listing> done;
+
+    void page(const std::string& from) {
+        of->cluster_->ask(
+            method::range, all_request(from, of->keys_.everything(), keys_in_a_page), of->how_.timeout,
+            [self = shared_from_this()](const outcome& said, const std::string& bytes) {
+                mortise_etcd::range_response read;
+                if (!said.ok() || !read.ParseFromString(bytes))
+                    return self->done({.failed = said.ok() ? make_error_code(errc::unreachable) : said.reason,
+                                       .detail = said.detail});
+                for (const auto& kv : read.kvs()) self->take(kv);
+                if (!read.more() || read.kvs_size() == 0) return self->finish();
+                self->page(read.kvs(read.kvs_size() - 1).key() + '\0');
+            });
+    }
+
+    void take(const mortise_etcd::key_value& kv) {
+        const auto parts = of->keys_.read(kv.key());
+        if (!parts) return;
+        mortise_etcd::range_response one;
+        *one.add_kvs() = kv;
+        const line read = read_line(of->keys_, of->keys_.folder_of(parts->name), one, 0);
+        auto& all = lines[parts->name].entries;
+        all.insert(all.end(), read.entries.begin(), read.entries.end());
+    }
+
+    void finish() {
+        spi::listing all;
+        for (auto& [name, found] : lines) {
+            const auto shape = found.shape();
+            std::ranges::sort(found.entries, {}, [](const entry& one) { return one.at.stands_at(); });
+            const std::size_t first = all.holds.size();
+            for (const entry& one : found.entries) {
+                if (base::judge(shape, one.at.id, 0).is != base::line_verdict::verdict::holds) continue;
+                all.holds.push_back(
+                    {.name = name, .holder = of->holder_of(one), .capacity = one.at.capacity, .weight = one.at.weight});
+            }
+            const std::size_t waiting = found.entries.size() - (all.holds.size() - first);
+            for (std::size_t i = first; i < all.holds.size(); ++i) all.holds[i].waiting = waiting;
+        }
+        done(std::move(all));
+    }
+};
+
+void desk::list(spi::reply<spi::listing> done) {
+    if (!keys_.native())
+        return done({.failed = errc::unsupported,
+                     .detail = "keys of protocol=concurrency look like any others, so they cannot be listed"});
+    const auto all = std::make_shared<survey>();
+    all->of = shared_from_this();
+    all->done = std::move(done);
+    all->page(keys_.everything());
+}
+
+void desk::break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) {
+    using enum spi::break_answer;
+    const std::string folder = keys_.folder_of(which.name);
+    cluster_->ask(
+        method::txn, read_request(folder), how_.timeout,
+        [self = shared_from_this(), folder, counter = which.counter, done = std::move(done)](
+            const outcome& said, const std::string& bytes) mutable {
+            const txn_said read = said.ok() ? read_txn(self->keys_, folder, bytes) : txn_said{};
+            if (!read.found) return done(unknown);
+            const auto shape = read.found->shape();
+            const auto it = std::ranges::find_if(read.found->entries, [&](const entry& one) {
+                return one.at.counter() == counter &&
+                       base::judge(shape, one.at.id, read.found->floor).is == base::line_verdict::verdict::holds;
+            });
+            if (it == read.found->entries.end()) return done(not_held);
+            self->cluster_->ask(
+                method::txn, take_away_request(it->key, it->modified), self->how_.timeout,
+                [self, its = *it, done = std::move(done)](const outcome& told, const std::string& text) mutable {
+                    const txn_said end = told.ok() ? read_txn(self->keys_, {}, text) : txn_said{};
+                    if (!end.read) return done(unknown);
+                    if (end.succeeded && its.own_lease) self->leases_->revoke(its.lease, {});
+                    done(end.succeeded ? broken : not_held);
+                });
+        });
+}
+
+}  // namespace mortise::inline v0::stores::etcd

@@ -1,0 +1,71 @@
+// The members of a cluster, as one thing to ask. The only place that knows gRPC; to everybody else it is bytes in, bytes out.
+#pragma once
+
+#include "stores/etcd/settings.hpp"
+
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+#include <mortise/unique_function.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <system_error>
+
+namespace mortise::inline v0::stores::etcd {
+
+// How a request ended.
+struct outcome {
+    enum class verdict {
+        answered,
+        refused,  // it was not done, and would not be if it were sent again
+        unknown,  // it may or may not have been done
+    };
+    verdict is = verdict::unknown;
+    std::error_code reason{};
+    std::string detail{};       // one line, with the address
+    bool no_lease = false;      // refused: the lease it names does not exist
+    bool lease_exists = false;  // refused: it does already
+
+    bool ok() const noexcept { return is == verdict::answered; }
+};
+
+// A conversation with one member, which goes on until one of us ends it. From any thread.
+class stream {
+public:
+    // Never two at a time.
+    struct listener {
+        unique_function<void(const std::string& message)> heard;
+        unique_function<void(const outcome&)> ended;  // once, and the last; not after stop()
+    };
+    virtual ~stream();
+    virtual void say(std::string message) = 0;
+    virtual void stop() = 0;
+};
+
+// One member is asked until it fails; then the next. Passwords become tokens, and are sent again when these are no longer
+// accepted. Replies and what streams hear come from threads of gRPC, with no lock held; none comes after close().
+class members {
+public:
+    using answered = unique_function<void(const outcome&, const std::string& bytes)>;
+
+    static std::shared_ptr<members> of(const settings& how);
+    virtual ~members();
+
+    virtual void ask(const char* method, std::string request, spi::duration timeout, answered done) = 0;
+    // A certain one, for what is not the cluster's affair.
+    virtual void ask_one(std::size_t member, const char* method, std::string request, spi::duration timeout,
+                         answered done) = 0;
+    virtual std::shared_ptr<stream> open(const char* method, stream::listener hears) = 0;
+    // The one a stream was opened to does not answer: the next is tried. All streams to it end.
+    virtual void give_up(const stream& silent) = 0;
+
+    virtual std::size_t count() const = 0;
+    virtual const std::string& address_of(std::size_t member) const = 0;
+
+    // Runs `what` as if it were a reply: not after close(), which waits for it.
+    virtual void guarded(unique_function<void()> what) = 0;
+    virtual void close() noexcept = 0;
+};
+
+}  // namespace mortise::inline v0::stores::etcd

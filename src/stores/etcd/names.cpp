@@ -1,0 +1,96 @@
+#include "stores/etcd/names.hpp"
+
+#include <charconv>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+constexpr std::string_view escaped_bytes = "/%";
+constexpr std::string_view hex_digits = "0123456789ABCDEF";
+constexpr std::size_t id_digits = 32;
+
+std::optional<std::uint64_t> read_hex(std::string_view text) {
+    std::uint64_t n = 0;
+    const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), n, 16);
+    if (failed != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
+    return n;
+}
+
+std::string hex_of(std::int64_t lease) {
+    char room[16];
+    const auto made = std::to_chars(room, room + sizeof room, lease, 16);
+    return {room, made.ptr};
+}
+
+std::optional<std::string> unescaped(std::string_view text) {
+    std::string name;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '%') {
+            name += text[i];
+            continue;
+        }
+        if (i + 2 >= text.size()) return std::nullopt;
+        const std::size_t high = hex_digits.find(text[i + 1]);
+        const std::size_t low = hex_digits.find(text[i + 2]);
+        if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
+        name += static_cast<char>(high * 16 + low);
+        i += 2;
+    }
+    return name;
+}
+
+}  // namespace
+
+std::string key_layout::folder_of(std::string_view name) const {
+    if (!native_) return std::string(name) + "/";
+    std::string folder = prefix_ + "/";
+    for (const char c : name) {
+        if (escaped_bytes.find(c) == std::string_view::npos) {
+            folder += c;
+        } else {
+            const auto byte = static_cast<unsigned char>(c);
+            folder += '%';
+            folder += hex_digits[byte >> 4];
+            folder += hex_digits[byte & 15];
+        }
+    }
+    return folder += '/';
+}
+
+std::string key_layout::key_of(std::string_view name, const claim_id& id) const {
+    return folder_of(name) + (native_ ? id.hex() : hex_of(lease_of(id)));
+}
+
+std::optional<claim_id> key_layout::id_in(std::string_view rest) const {
+    if (!native_) {  // of others we know the lease only
+        const auto lease = read_hex(rest);
+        return lease ? std::optional{claim_id{{0, *lease}}} : std::nullopt;
+    }
+    if (rest.size() != id_digits) return std::nullopt;
+    const auto high = read_hex(rest.substr(0, 16));
+    const auto low = read_hex(rest.substr(16));
+    return high && low ? std::optional{claim_id{{*high, *low}}} : std::nullopt;
+}
+
+std::optional<key_layout::parts> key_layout::read(std::string_view key) const {
+    if (!native_ || !key.starts_with(everything())) return std::nullopt;
+    key.remove_prefix(prefix_.size() + 1);
+    const std::size_t slash = key.rfind('/');
+    if (slash == std::string_view::npos) return std::nullopt;
+    auto name = unescaped(key.substr(0, slash));
+    const auto id = id_in(key.substr(slash + 1));
+    if (!name || !id) return std::nullopt;
+    return parts{std::move(*name), *id};
+}
+
+std::string end_of(std::string_view folder) {
+    std::string end{folder};
+    ++end.back();  // a slash, so never 0xff
+    return end;
+}
+
+std::int64_t lease_of(const claim_id& id) noexcept {
+    return static_cast<std::int64_t>(id.bits[0] >> 1) | 1;  // positive, and never 0, which means none
+}
+
+}  // namespace mortise::inline v0::stores::etcd

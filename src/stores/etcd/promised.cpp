@@ -1,0 +1,35 @@
+#include "stores/etcd/promised.hpp"
+
+#include "base/limits.hpp"
+
+namespace mortise::inline v0::stores::etcd {
+
+mortise::promises promised_by(const settings& how) {
+    const bool native = how.protocol == settings::layout::native;
+    mortise::promises all{
+        .store = native ? "etcd" : "etcd, protocol=concurrency",
+        .tokens = true,
+        .fifo = true,
+        .detached = true,
+        .leases = true,
+        .processes = true,
+        .most_capacity = native ? base::most_capacity : 1,
+        .default_lease = std::chrono::seconds{30},
+        .reach = native ? "everybody who reaches the cluster"
+                        : "everybody who reaches the cluster, and Go's clientv3/concurrency and etcdctl lock",
+        .exclusion = "Yes, also while members fail, as long as a majority keeps what it acknowledged.",
+        .fencing = "Yes: a later grant has a larger token, the revision at which its key was created.",
+        .freed =
+            "At the end of its lease (30 s unless said otherwise), and an election later if the leader changed; at "
+            "once with its client.",
+        .assumes = {"The clocks of client and server run equally fast to within 1 % (client_options::drift).",
+                    "etcd is 3.4.25, 3.5.8 or newer: older ones may end leases early when a leader was frozen."},
+        .ends = {"A holder is paused past its lease: another is let in, with a larger token.",
+                 "An operator revokes the lease or deletes the key. The holder is told at once.",
+                 "A restore from a snapshot. Tokens may be given once more unless it was made with --bump-revision."},
+    };
+    if (!native) all.ends.emplace_back("A Go client that no longer has its lease and has not noticed: it asks nobody.");
+    return all;
+}
+
+}  // namespace mortise::inline v0::stores::etcd

@@ -1,0 +1,13 @@
+// What locks on etcd promise.
+#pragma once
+
+#include "stores/etcd/settings.hpp"
+
+#include <mortise/config.hpp>
+#include <mortise/promises.hpp>
+
+namespace mortise::inline v0::stores::etcd {
+
+mortise::promises promised_by(const settings& how);
+
+}  // namespace mortise::inline v0::stores::etcd

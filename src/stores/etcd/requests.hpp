@@ -1,0 +1,110 @@
+// What is asked of etcd, and what its answers mean. Pure: no connection, no clock.
+#pragma once
+
+#include "base/line.hpp"
+#include "stores/etcd/names.hpp"
+
+#include <mortise/claim_id.hpp>
+#include <mortise/config.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mortise_etcd {
+class range_response;
+}
+
+namespace mortise::inline v0::stores::etcd {
+
+namespace method {
+inline constexpr const char* range = "/etcdserverpb.KV/Range";
+inline constexpr const char* put = "/etcdserverpb.KV/Put";
+inline constexpr const char* remove = "/etcdserverpb.KV/DeleteRange";
+inline constexpr const char* txn = "/etcdserverpb.KV/Txn";
+inline constexpr const char* watch = "/etcdserverpb.Watch/Watch";
+inline constexpr const char* grant_lease = "/etcdserverpb.Lease/LeaseGrant";
+inline constexpr const char* revoke_lease = "/etcdserverpb.Lease/LeaseRevoke";
+inline constexpr const char* keep_lease = "/etcdserverpb.Lease/LeaseKeepAlive";
+inline constexpr const char* left_of_lease = "/etcdserverpb.Lease/LeaseTimeToLive";
+inline constexpr const char* status = "/etcdserverpb.Maintenance/Status";
+inline constexpr const char* alarms = "/etcdserverpb.Maintenance/Alarm";
+}  // namespace method
+
+// One claim, as its key and value have it.
+struct entry {
+    base::line_entry at{};
+    bool own_lease = false;  // nobody else's key is on its lease
+    bool detached = false;   // so is this, and its id is known to others
+    std::int64_t pid = 0;
+    std::string host{};
+    std::string label{};
+
+    std::string key{};  // these are not in the value
+    std::int64_t lease = 0;
+    std::int64_t modified = 0;
+
+    std::string value() const;
+    bool read_value(std::string_view text);  // false: it is not one of ours
+};
+
+// All claims on one name.
+struct line {
+    std::int64_t revision = 0;  // of the whole store, when it was read
+    std::vector<entry> entries{};
+    std::uint64_t floor = 0;
+
+    std::vector<base::line_entry> shape() const;
+    const entry* find(const claim_id& id) const;
+};
+
+line read_line(const key_layout& keys, std::string_view folder, const mortise_etcd::range_response& said,
+               std::int64_t revision);
+
+// Where a claim lies.
+struct place {
+    std::string folder;
+    std::string key;
+    std::string gone_key;  // if it is there, the claim cannot be
+};
+
+// Enters the line, or finds itself in it; answers the line.
+enum class entering {
+    anyhow,    // at its end
+    if_empty,  // nobody is in it
+    if_same,   // nobody has come since it was read
+};
+std::string enter_request(const place& at, const std::string& value, std::int64_t lease, entering how,
+                          std::int64_t read_at = 0);
+
+std::string read_request(std::string_view folder);  // of a line
+std::string all_request(const std::string& from, const std::string& prefix, std::int64_t limit);
+std::string read_key_request(const std::string& key);
+
+// Leaves the line. With a mark, the id cannot enter any more while the lease lives. Answers the line if it is not in it.
+std::string leave_request(const place& at, bool mark, std::int64_t lease);
+// Takes away what has not changed since.
+std::string take_away_request(const std::string& key, std::int64_t modified);
+// Moves what has not changed since to another lease.
+std::string move_request(const std::string& key, std::int64_t modified, const std::string& value, std::int64_t lease);
+std::string remove_request(const std::string& key);
+std::string put_request(const std::string& key, std::int64_t lease);
+
+// What a transaction answered.
+struct txn_said {
+    bool read = false;  // it could be read at all
+    bool succeeded = false;
+    std::int64_t revision = 0;
+    std::optional<line> found{};          // if it read a line
+    std::optional<std::int64_t> lease{};  // of the key that was removed
+    std::string removed{};                // its value
+    bool marked = false;                  // it was released before
+};
+txn_said read_txn(const key_layout& keys, std::string_view folder, const std::string& bytes);
+
+std::string grant_lease_request(std::int64_t id, std::int64_t ttl);
+std::string lease_request(std::int64_t id);  // keep, revoke, ask how much is left
+
+}  // namespace mortise::inline v0::stores::etcd
