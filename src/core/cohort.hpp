@@ -96,7 +96,8 @@ public:
     std::uint64_t counter = 0;
     std::atomic<boot_clock::time_point> valid_until{boot_clock::time_point::min()};
 
-    spi::time_point watch_due{};   // this and the slot belong to the watchdog's mutex
+    spi::time_point watch_due{};  // these belong to the watchdog's mutex
+    spi::time_point watch_joins{};
     std::uint32_t watch_slot = 0;  // in its heap, from 1; 0: not watched
     std::uint16_t turn = 0;
     state is = state::asking;

@@ -16,7 +16,9 @@ void engine::round(const std::vector<std::shared_ptr<cohort>>& due) {
             std::scoped_lock guard{shard_of(*c).mutex};
             waits = c->is == cohort::state::asking || c->is == cohort::state::queued;
             if (c->is == cohort::state::held) {
-                const lease::step step = c->lease.poll(now);
+                const bool joins = now < c->lease.due() && now >= c->lease.may_join();
+                lease::step step = c->lease.poll(now);
+                if (joins) step.renew = c->lease.ask_early(now);
                 if (step.renew) renewing.push_back(c);
                 apply(c, step, errc::unreachable, todo);
             }
@@ -68,7 +70,7 @@ void engine::apply(const std::shared_ptr<cohort>& c, lease::step step, std::erro
 // From now on the next look is at `due`: to renew what is held, to ask again for what is not; never at max().
 void engine::watch(const std::shared_ptr<cohort>& c, spi::time_point due) {
     if (due != spi::time_point::max()) {
-        watchdog_->watch(c, due);
+        watchdog_->watch(c, due, c->is == cohort::state::held ? c->lease.may_join() : due);
     } else if (c->watched) {
         watchdog_->forget(*c);
     }

@@ -82,6 +82,11 @@ spi::time_point lease::deadline() const noexcept {
     return life_ == spi::duration::zero() ? spi::time_point::max() : counted_from_ + span_ - margin_;
 }
 
+spi::time_point lease::may_join() const noexcept {
+    const bool calm = renewed_ && state_ == state::held && !unanswered_;
+    return calm ? std::min(due(), next_renewal_ - span_ / 30) : due();
+}
+
 spi::time_point lease::due() const noexcept {
     return state_ == state::lost ? spi::time_point::max() : std::min(deadline(), next_renewal_);
 }

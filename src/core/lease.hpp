@@ -66,6 +66,9 @@ public:
     // When poll() has something to say.
     spi::time_point due() const noexcept;
 
+    // From then on a renewal may go along with one that is due, so that many go together.
+    spi::time_point may_join() const noexcept;
+
 private:
     spi::duration life_ = spi::duration::zero();  // zero: none
     spi::duration span_ = spi::duration::zero();

@@ -8,11 +8,12 @@ namespace mortise::inline v0::core {
 
 watchdog::watchdog(std::shared_ptr<spi::clock> clock, round look) : clock_(std::move(clock)), look_(std::move(look)) {}
 
-void watchdog::watch(const std::shared_ptr<cohort>& who, spi::clock::time_point due) {
+void watchdog::watch(const std::shared_ptr<cohort>& who, spi::clock::time_point due, spi::clock::time_point joins) {
     std::scoped_lock guard{mutex_};
     if (stopped_) return;
     const bool later = who->watch_slot != 0 && due > who->watch_due;
     who->watch_due = due;
+    who->watch_joins = joins;
     if (who->watch_slot == 0) {
         heap_.push_back(who);
         who->watch_slot = static_cast<std::uint32_t>(heap_.size());
@@ -101,6 +102,7 @@ void watchdog::fire() {
         armed_ = spi::clock::time_point::max();
         const spi::clock::time_point now = clock_->now();
         while (!heap_.empty() && heap_.front()->watch_due <= now) due.push_back(take(1));
+        while (!due.empty() && !heap_.empty() && heap_.front()->watch_joins <= now) due.push_back(take(1));
     }
     if (!due.empty()) look_(std::move(due));
     std::scoped_lock guard{mutex_};

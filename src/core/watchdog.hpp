@@ -20,10 +20,11 @@ class watchdog : public std::enable_shared_from_this<watchdog> {
 public:
     using round = std::function<void(std::vector<std::shared_ptr<cohort>>)>;
 
-    // `look` gets all cohorts that are due, in one call.
+    // `look` gets all cohorts that are due, in one call, and those that may join them.
     watchdog(std::shared_ptr<spi::clock> clock, round look);
 
-    void watch(const std::shared_ptr<cohort>& who, spi::clock::time_point due);  // or moves it to another time
+    // Or moves it to another time. `joins`: from then on it is looked at when another one is due.
+    void watch(const std::shared_ptr<cohort>& who, spi::clock::time_point due, spi::clock::time_point joins);
     void forget(cohort& who) noexcept;
     void stop() noexcept;
 

@@ -85,13 +85,30 @@ TEST_F(renewal, many_holds_are_renewed_in_one_call) {
     for (const hold& one : held) EXPECT_TRUE(one.valid());
 }
 
+TEST_F(renewal, one_that_is_nearly_due_goes_along_with_one_that_is) {
+    const hold first = mine.locks.acquire("first");
+    world.advance(900ms);
+    const hold soon = mine.locks.acquire("soon");
+    world.advance(1s);
+    const hold later = mine.locks.acquire("later");
+    world.advance(8100ms);
+    EXPECT_EQ(mine.net->calls(verb::renew), 1u);
+    EXPECT_EQ(mine.seen->count(event_kind::renewed, "first"), 1u);
+    EXPECT_EQ(mine.seen->count(event_kind::renewed, "soon"), 1u);
+    EXPECT_EQ(mine.seen->count(event_kind::renewed, "later"), 0u);
+    world.advance(10s);  // the two together from now on
+    EXPECT_EQ(mine.net->calls(verb::renew), 3u);
+    EXPECT_EQ(mine.seen->count(event_kind::renewed, "soon"), 2u);
+    EXPECT_EQ(mine.seen->count(event_kind::renewed, "later"), 1u);
+}
+
 TEST_F(renewal, each_lease_has_its_own_pace) {
     const hold slow = mine.locks.acquire("slow", {.lease = 1h});
     const hold fast = mine.locks.acquire("fast", {.lease = 3s});
-    world.advance(19min);
+    world.advance(17min);
     EXPECT_EQ(mine.seen->count(event_kind::renewed, "slow"), 0u);
-    EXPECT_EQ(mine.seen->count(event_kind::renewed, "fast"), 19u * 60u);
-    world.advance(1min);
+    EXPECT_EQ(mine.seen->count(event_kind::renewed, "fast"), 17u * 60u);
+    world.advance(3min);
     EXPECT_EQ(mine.seen->count(event_kind::renewed, "slow"), 1u);
     EXPECT_TRUE(slow.valid());
     EXPECT_TRUE(fast.valid());
