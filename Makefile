@@ -1,5 +1,5 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test asan tsan storms failovers bench docs format tidy ci clean
+.PHONY: quickstart test asan tsan storms failovers interop bench docs format tidy ci clean
 
 quickstart:
 	@./quickstart
@@ -23,6 +23,12 @@ storms:
 failovers:
 	@./test -N >/dev/null
 	@MORTISE_STORMS_IN_FULL=1 build/src/stores/redis/store_redis_tests '--gtest_filter=redis_failovers.*'
+
+# Locks that are shared with programs of other languages.
+interop:
+	@. .ci/lib.sh && need default-jdk-headless libcurator-recipes-java
+	@./test -N >/dev/null
+	@MORTISE_INTEROP=1 build/src/stores/zookeeper/store_zookeeper_tests '--gtest_filter=zookeeper_interop.*'
 
 # host: beside flock(2), a robust mutex and the bare futex.
 bench:

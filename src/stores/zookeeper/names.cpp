@@ -29,6 +29,21 @@ std::optional<claim_id> id_in(std::string_view hex) {
     return claim_id{{*high, *low}};
 }
 
+constexpr std::uint32_t shared_capacity = std::uint32_t{1} << 31;  // of a shared_mutex
+
+// 8-4-4-4-12 digits.
+std::string uuid_of(const claim_id& id) {
+    std::string text = id.hex();
+    for (const std::size_t at : {20, 16, 12, 8}) text.insert(at, "-");
+    return text;
+}
+
+std::optional<claim_id> id_in_uuid(std::string_view text) {
+    std::string hex{text};
+    std::erase(hex, '-');
+    return text.size() == 36 ? id_in(hex) : std::nullopt;
+}
+
 // Up to the next dash, which is taken away too.
 std::string_view part_of(std::string_view& text) {
     const std::size_t ends = std::min(text.find('-'), text.size());
@@ -37,25 +52,22 @@ std::string_view part_of(std::string_view& text) {
     return part;
 }
 
-}  // namespace
-
-std::string path_of(std::string_view root, std::string_view name) {
-    std::string path{root};
-    path += '/';
+std::string escaped(std::string_view name) {
+    std::string part;
     for (std::size_t i = 0; i < name.size(); ++i) {
         if (plain(name[i], i == 0)) {
-            path += name[i];
+            part += name[i];
             continue;
         }
         const auto byte = static_cast<unsigned char>(name[i]);
-        path += '%';
-        path += digits[byte >> 4];
-        path += digits[byte & 15];
+        part += '%';
+        part += digits[byte >> 4];
+        part += digits[byte & 15];
     }
-    return path;
+    return part;
 }
 
-std::optional<std::string> name_of(std::string_view part) {
+std::optional<std::string> unescaped(std::string_view part) {
     std::string name;
     for (std::size_t i = 0; i < part.size(); ++i) {
         if (part[i] != '%') {
@@ -72,7 +84,7 @@ std::optional<std::string> name_of(std::string_view part) {
     return name;
 }
 
-std::string entry_prefix(const base::line_entry& of, std::optional<std::uint32_t> stands_at) {
+std::string own_prefix(const base::line_entry& of, std::optional<std::uint32_t> stands_at) {
     std::string prefix = of.id.hex() + "-" + std::to_string(of.capacity) + "-" + std::to_string(of.weight) + "-";
     if (stands_at)
         prefix += "p" + std::to_string(*stands_at) + "-";
@@ -81,7 +93,7 @@ std::string entry_prefix(const base::line_entry& of, std::optional<std::uint32_t
     return prefix;
 }
 
-std::optional<node_name> read_entry(std::string_view name) {
+std::optional<node_name> read_own(std::string_view name) {
     std::string_view rest = name;
     const auto id = id_in(part_of(rest));
     const auto capacity = all_of<std::uint32_t>(part_of(rest));
@@ -106,13 +118,67 @@ std::optional<node_name> read_entry(std::string_view name) {
     return one;
 }
 
-std::vector<node_name> line_of(std::span<const std::string> names) {
+std::string curator_prefix(const base::line_entry& of) {
+    const char* kind = of.capacity == 1 ? "lock-" : of.weight == of.capacity ? "__WRIT__" : "__READ__";
+    return "_c_" + uuid_of(of.id) + "-" + kind;
+}
+
+// Those of others have no id that we could know: their number serves.
+std::optional<node_name> read_curator(std::string_view name) {
+    if (name.size() < 10) return std::nullopt;
+    const auto number = all_of<std::int32_t>(name.substr(name.size() - 10));
+    if (!number) return std::nullopt;
+    const std::string_view before = name.substr(0, name.size() - 10);
+    const bool reads = before.ends_with("__READ__");
+    const bool writes = before.ends_with("__WRIT__");
+    if (!reads && !writes && !before.ends_with("lock-") && !before.ends_with("__lock__")) return std::nullopt;
+    const auto unsigned_number = static_cast<std::uint32_t>(*number);
+    const auto id = before.starts_with("_c_") ? id_in_uuid(before.substr(3, 36)) : std::nullopt;
+    node_name one{std::string(name), {.id = id.value_or(claim_id{{0, unsigned_number}})}, unsigned_number};
+    one.entry.arrived = unsigned_number;
+    one.entry.capacity = reads || writes ? shared_capacity : 1;
+    one.entry.weight = writes ? shared_capacity : 1;
+    return one;
+}
+
+}  // namespace
+
+std::string naming::line(std::string_view name) const {
+    return root_ + "/" + (how_ == protocol::own ? escaped(name) : std::string(name));
+}
+
+std::optional<std::string> naming::name(std::string_view part) const {
+    return how_ == protocol::own ? unescaped(part) : std::string(part);
+}
+
+std::string naming::objection(std::string_view name, const base::line_entry& claim) const {
+    if (how_ == protocol::own) return {};
+    const std::string closed = "/" + std::string(name) + "/";
+    for (const char* odd : {"//", "/./", "/../"})
+        if (closed.find(odd) != std::string::npos)
+            return "with protocol=curator a name is a path of nodes, like orders/17: no empty part, no . and no ..";
+    if (closed.starts_with("/zookeeper/") && root_.empty()) return "/zookeeper belongs to the servers";
+    const bool mutex = claim.capacity == 1;
+    const bool shared = claim.capacity == shared_capacity && (claim.weight == 1 || claim.weight == shared_capacity);
+    if (!mutex && !shared) return "protocol=curator has mutexes, readers and writers only";
+    return {};
+}
+
+std::string naming::prefix(const base::line_entry& of, std::optional<std::uint32_t> stands_at) const {
+    return how_ == protocol::own ? own_prefix(of, stands_at) : curator_prefix(of);
+}
+
+std::optional<node_name> naming::read(std::string_view node) const {
+    return how_ == protocol::own ? read_own(node) : read_curator(node);
+}
+
+std::vector<node_name> naming::read_line(std::span<const std::string> nodes) const {
     constexpr std::uint64_t quarter = std::uint64_t{1} << 30;
     std::vector<node_name> line;
     bool low = false;
     bool high = false;
-    for (const std::string& name : names) {
-        auto one = read_entry(name);
+    for (const std::string& node : nodes) {
+        auto one = read(node);
         if (!one) continue;
         for (const std::uint64_t number : {one->entry.arrived, std::uint64_t{one->stands_at}}) {
             low = low || number < quarter;

@@ -10,6 +10,10 @@
 namespace mortise::inline v0::stores::zookeeper {
 namespace {
 
+const naming own{"/root", naming::protocol::own};
+const naming curators{"", naming::protocol::curator};
+constexpr claim_id one{{1, 2}};
+
 TEST(zookeeper_names, come_back_and_never_meet) {
     const std::vector<std::string> names{"a",
                                          "a/b",
@@ -30,26 +34,24 @@ TEST(zookeeper_names, come_back_and_never_meet) {
                                          std::string(200, '/')};
     std::set<std::string> paths;
     for (const std::string& name : names) {
-        const std::string path = path_of("/root", name);
+        const std::string path = own.line(name);
         EXPECT_TRUE(paths.insert(path).second) << name;
         const std::string part = path.substr(6);
         EXPECT_EQ(part.find('/'), std::string::npos) << part;
         EXPECT_NE(part, ".");
         EXPECT_NE(part, "..");
         for (const char c : part) EXPECT_TRUE(c > ' ' && c < 0x7f) << part;
-        EXPECT_EQ(name_of(part), name);
+        EXPECT_EQ(own.name(part), name);
     }
-    EXPECT_FALSE(name_of("a%"));
-    EXPECT_FALSE(name_of("a%2"));
-    EXPECT_FALSE(name_of("a%2g"));
+    EXPECT_FALSE(own.name("a%"));
+    EXPECT_FALSE(own.name("a%2"));
+    EXPECT_FALSE(own.name("a%2g"));
 }
 
-constexpr claim_id one{{1, 2}};
-
 TEST(zookeeper_entries, say_all_that_is_needed) {
-    const std::string prefix = entry_prefix({.id = one, .capacity = 5, .weight = 3});
+    const std::string prefix = own.prefix({.id = one, .capacity = 5, .weight = 3});
     EXPECT_EQ(prefix, "00000000000000010000000000000002-5-3-");
-    const auto read = read_entry(prefix + "0000000007");
+    const auto read = own.read(prefix + "0000000007");
     ASSERT_TRUE(read);
     EXPECT_EQ(read->entry.id, one);
     EXPECT_EQ(read->entry.arrived, 7u);
@@ -59,12 +61,11 @@ TEST(zookeeper_entries, say_all_that_is_needed) {
 
 TEST(zookeeper_entries, say_whose_place_they_take_and_where_that_was) {
     const claim_id other{{3, 4}};
-    const std::string waits = entry_prefix({.id = one, .capacity = 2, .weight = 2, .instead_of = other}) + "0000000009";
+    const std::string waits = own.prefix({.id = one, .capacity = 2, .weight = 2, .instead_of = other}) + "0000000009";
     EXPECT_EQ(waits, one.hex() + "-2-2-i" + other.hex() + "-0000000009");
-    const std::string took =
-        entry_prefix({.id = one, .capacity = 2, .weight = 2, .instead_of = other}, 4) + "0000000010";
+    const std::string took = own.prefix({.id = one, .capacity = 2, .weight = 2, .instead_of = other}, 4) + "0000000010";
     EXPECT_EQ(took, one.hex() + "-2-2-p4-0000000010");
-    const auto line = line_of(std::vector<std::string>{waits, took, entry_prefix({.id = other}) + "0000000004"});
+    const auto line = own.read_line(std::vector<std::string>{waits, took, own.prefix({.id = other}) + "0000000004"});
     ASSERT_EQ(line.size(), 3u);
     EXPECT_EQ(line[0].entry.instead_of, other);
     EXPECT_TRUE(line[0].entry.to_be_exchanged());
@@ -75,7 +76,7 @@ TEST(zookeeper_entries, say_whose_place_they_take_and_where_that_was) {
 }
 
 TEST(zookeeper_entries, that_took_the_first_place_of_all_are_known_for_it) {
-    const auto line = line_of(std::vector<std::string>{entry_prefix({.id = one}, 0) + "0000000005"});
+    const auto line = own.read_line(std::vector<std::string>{own.prefix({.id = one}, 0) + "0000000005"});
     ASSERT_EQ(line.size(), 1u);
     EXPECT_NE(line[0].entry.place, 0u);
     EXPECT_LT(line[0].entry.stands_at(), line[0].entry.arrived);
@@ -88,15 +89,15 @@ TEST(zookeeper_entries, of_others_are_left_out) {
           id + "-1-0000000001", id.substr(1) + "-1-1-0000000001", "g" + id.substr(1) + "-1-1-0000000001",
           id + "-4294967296-1-0000000001", id + "-1-1-0000000001-", id + "-1-1-p-0000000001", id + "-1-1-ix-0000000001",
           id + "-1-1-q1-0000000001"})
-        EXPECT_FALSE(read_entry(odd)) << odd;
-    EXPECT_TRUE(line_of(std::vector<std::string>{"lock-0000000001", "x"}).empty());
+        EXPECT_FALSE(own.read(odd)) << odd;
+    EXPECT_TRUE(own.read_line(std::vector<std::string>{"lock-0000000001", "x"}).empty());
 }
 
 // In the order of the servers' numbers, which are those of an int that overflows.
 std::vector<claim_id> in_order(const std::vector<std::string>& numbers) {
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < numbers.size(); ++i) names.push_back(entry_prefix({.id = {{0, i}}}) + numbers[i]);
-    std::vector<base::line_entry> line = entries_of(line_of(names));
+    for (std::size_t i = 0; i < numbers.size(); ++i) names.push_back(own.prefix({.id = {{0, i}}}) + numbers[i]);
+    std::vector<base::line_entry> line = entries_of(own.read_line(names));
     std::sort(line.begin(), line.end(), [](const auto& a, const auto& b) { return a.arrived < b.arrived; });
     std::vector<claim_id> ids;
     for (const auto& each : line) ids.push_back(each.id);
@@ -111,10 +112,47 @@ TEST(zookeeper_entries, keep_their_order_when_the_number_overflows) {
 }
 
 TEST(zookeeper_entries, are_found_by_their_id) {
-    const auto line = line_of(std::vector<std::string>{entry_prefix({.id = one}) + "0000000000"});
+    const auto line = own.read_line(std::vector<std::string>{own.prefix({.id = one}) + "0000000000"});
     ASSERT_NE(find(line, one), nullptr);
     EXPECT_NE(find(line, one)->entry.arrived, 0u) << "zero is no number";
     EXPECT_EQ(find(line, {{2, 1}}), nullptr);
+}
+
+TEST(zookeeper_names, of_curator_are_paths) {
+    EXPECT_EQ(curators.line("orders/17"), "/orders/17");
+    EXPECT_TRUE(curators.objection("orders/17", {}).empty());
+    for (const char* odd : {"/orders", "orders/", "a//b", ".", "a/../b", "zookeeper", "zookeeper/x"})
+        EXPECT_FALSE(curators.objection(odd, {}).empty()) << odd;
+    EXPECT_FALSE(curators.objection("pool", {.capacity = 3}).empty());
+    EXPECT_FALSE(curators.objection("shared", {.capacity = 1u << 31, .weight = (1u << 30) + 1}).empty());
+}
+
+TEST(zookeeper_entries, of_curator_come_back) {
+    const base::line_entry mutex{.id = one};
+    const base::line_entry reader{.id = one, .capacity = 1u << 31};
+    const base::line_entry writer{.id = one, .capacity = 1u << 31, .weight = 1u << 31};
+    EXPECT_EQ(curators.prefix(mutex), "_c_00000000-0000-0001-0000-000000000002-lock-");
+    EXPECT_EQ(curators.prefix(reader), "_c_00000000-0000-0001-0000-000000000002-__READ__");
+    EXPECT_EQ(curators.prefix(writer), "_c_00000000-0000-0001-0000-000000000002-__WRIT__");
+    for (const base::line_entry& each : {mutex, reader, writer}) {
+        const auto read = curators.read(curators.prefix(each) + "0000000012");
+        ASSERT_TRUE(read);
+        EXPECT_EQ(read->entry.id, one);
+        EXPECT_EQ(read->entry.capacity, each.capacity);
+        EXPECT_EQ(read->entry.weight, each.weight);
+        EXPECT_EQ(read->entry.arrived, 12u);
+    }
+}
+
+TEST(zookeeper_entries, of_others_in_curators_line_count_too) {
+    for (const char* name : {"lock-0000000003", "0123456789abcdef__lock__0000000003"}) {
+        const auto read = curators.read(name);
+        ASSERT_TRUE(read) << name;
+        EXPECT_EQ(read->entry.capacity, 1u);
+        EXPECT_EQ(read->entry.arrived, 3u);
+        EXPECT_NE(read->entry.id, claim_id{});
+    }
+    for (const char* name : {"", "leases", "x0000000003", "lock-00000000x3"}) EXPECT_FALSE(curators.read(name)) << name;
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace mortise::inline v0::stores::zookeeper {
 
 mortise::promises promised_by(const settings& how) {
     const std::chrono::nanoseconds longest = session_window::lease_of(how.session);
-    return {
+    mortise::promises all{
         .store = "zookeeper",
         .tokens = true,
         .fifo = true,
@@ -32,6 +32,14 @@ mortise::promises promised_by(const settings& how) {
         .ends = {"A holder is paused past its session: another is let in, with a larger token.",
                  "An operator deletes a node of the line, restores a snapshot or wipes the servers' data."},
     };
+    if (how.protocol == naming::protocol::curator) {
+        all.store = "zookeeper, curator";
+        all.upgrades = false;
+        all.reach += ", also with Apache Curator";
+        all.fencing += " Curator's own holders have none.";
+        all.ends.emplace_back("A holder of Curator's goes on working after its session has ended.");
+    }
+    return all;
 }
 
 }  // namespace mortise::inline v0::stores::zookeeper

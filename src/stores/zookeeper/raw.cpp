@@ -21,7 +21,8 @@ std::string home_of(const settings& how, const std::string& place) {
 class node_end final : public raw_end {
 public:
     node_end(const settings& how, const std::string& place)
-        : prefix_(home_of(how, place) + "/" + entry_prefix({.id = claim_id::random()})),
+        : prefix_(home_of(how, place) + "/" +
+                  naming{how.root, naming::protocol::own}.prefix({.id = claim_id::random()})),
           data_(holder_record(base::host_name(), base::process_id(), "bench")),
           line_(how) {
         line_.make(home_of(how, place));

@@ -436,7 +436,7 @@ void session::sync(unique_function<void(const outcome&)> done) {
     inside_->ask([this_is = inside_.get(), call](zhandle_t* with) {
         const int taken = with == nullptr ? static_cast<int>(ZCLOSING)
                                           : zoo_async(
-                                                with, this_is->how.root.c_str(),
+                                                with, this_is->how.root.empty() ? "/" : this_is->how.root.c_str(),
                                                 [](int code, const char*, const void* to) {
                                                     using mine = std::remove_pointer_t<decltype(call)>;
                                                     static_cast<mine*>(const_cast<void*>(to))->finish(code);

@@ -91,6 +91,12 @@ settings settings::of(const base::url& address) {
                  bad(address, "a password stands in the address and in password_file; leave one out");
              s.password = secret_in(address, v);
          }},
+        {"protocol",
+         [&](const std::string& v) {
+             if (v != "curator") bad(address, "protocol must be curator, or left out for our own");
+             s.protocol = naming::protocol::curator;
+             if (address.path.empty() || address.path == "/") s.root.clear();
+         }},
     };
     for (const auto& [key, value] : address.query) {
         const auto known = options.find(key);

@@ -33,14 +33,34 @@ TEST(zookeeper_settings, take_several_hosts_a_path_a_user_and_options) {
     EXPECT_EQ(s.session, 1500ms);
 }
 
+TEST(zookeeper_settings, for_curator_begin_at_the_root_of_all_nodes) {
+    EXPECT_EQ(read("zookeeper://h?protocol=curator").root, "");
+    EXPECT_EQ(read("zookeeper://h/apps?protocol=curator").root, "/apps");
+    EXPECT_EQ(read("zookeeper://h/apps?protocol=curator").protocol, naming::protocol::curator);
+    EXPECT_EQ(read("zookeeper://h").protocol, naming::protocol::own);
+}
+
 TEST(zookeeper_settings, that_cannot_be_are_refused_in_one_line_without_the_password) {
-    for (const std::string bad :
-         {"zookeeper:", "zookeeper://", "zookeeper://h:0", "zookeeper://h:x", "zookeeper://:2181",
-          "zookeeper://h?session=0s", "zookeeper://h?session=999ms", "zookeeper://h?session=2h",
-          "zookeeper://h?session=3601s", "zookeeper://h?session=", "zookeeper://h?tls=1", "zookeeper://h/a//b",
-          "zookeeper://h/a/../b", "zookeeper://h/./b", "zookeeper://h/zookeeper/x", "zookeeper://u@h",
-          "zookeeper://u:sesame@h?nothing=1", "zookeeper://u:sesame@h?password_file=/dev/null",
-          "zookeeper://u@h?password_file=/does/not/exist"})
+    for (const std::string bad : {"zookeeper:",
+                                  "zookeeper://",
+                                  "zookeeper://h:0",
+                                  "zookeeper://h:x",
+                                  "zookeeper://:2181",
+                                  "zookeeper://h?session=0s",
+                                  "zookeeper://h?session=999ms",
+                                  "zookeeper://h?session=2h",
+                                  "zookeeper://h?session=3601s",
+                                  "zookeeper://h?session=",
+                                  "zookeeper://h?tls=1",
+                                  "zookeeper://h?protocol=kazoo",
+                                  "zookeeper://h/a//b",
+                                  "zookeeper://h/a/../b",
+                                  "zookeeper://h/./b",
+                                  "zookeeper://h/zookeeper/x",
+                                  "zookeeper://u@h",
+                                  "zookeeper://u:sesame@h?nothing=1",
+                                  "zookeeper://u:sesame@h?password_file=/dev/null",
+                                  "zookeeper://u@h?password_file=/does/not/exist"})
         try {
             static_cast<void>(read(bad));
             ADD_FAILURE() << "accepted " << bad;

@@ -94,12 +94,6 @@ base::line_entry line_entry_of(const entry& e) {
     return {.id = e.id, .capacity = e.capacity, .weight = e.weight, .instead_of = e.instead_of};
 }
 
-// Of a node that took another's place.
-bool has_place(std::string_view node) {
-    const auto read = read_entry(node.substr(node.rfind('/') + 1));
-    return read && read->entry.place != 0;
-}
-
 // What a claim is told that can never be granted as things are.
 std::optional<spi::claim_answer> refusal_of(const base::line_verdict& said) {
     spi::claim_answer no{.is = spi::claim_answer::verdict::refused};
@@ -174,9 +168,14 @@ private:
     void beat();
     void beat_later();
     void watch_holds_later();
+    bool took_a_place(std::string_view node) const {
+        const auto read = names_.read(node.substr(node.rfind('/') + 1));
+        return read && read->entry.place != 0;
+    }
     entry_ptr known(const claim_id& id) const;
 
     const settings how_;
+    const naming names_{how_.root, how_.protocol};
     const mortise::promises promised_ = promised_by(how_);
     const spi::context around_;
     std::atomic<bool> closed_{false};
@@ -215,7 +214,7 @@ void zookeeper_store::claim(const spi::claim_request& wanted, spi::reply<spi::cl
     if (!e) {
         e = std::make_shared<entry>();
         e->name = wanted.name;
-        e->line = path_of(how_.root, wanted.name);
+        e->line = names_.line(wanted.name);
         e->data = holder_record(around_.host, around_.pid, wanted.label);
         e->id = wanted.id;
         e->capacity = wanted.capacity;
@@ -227,6 +226,8 @@ void zookeeper_store::claim(const spi::claim_request& wanted, spi::reply<spi::cl
     }
     e->queue = wanted.queue;
     e->asked.push_back(std::move(done));
+    if (std::string no = names_.objection(e->name, line_entry_of(*e)); !no.empty())
+        return step_back(e, {.is = refused, .reason = errc::unsupported, .detail = std::move(no)}, say);
     if (e->held) return answer(e, {.is = granted, .grant = grant_of(*e)}, say);
     if (!e->looking) proceed(e, say);
 }
@@ -261,7 +262,7 @@ void zookeeper_store::survey(const entry_ptr& e) {
                           e->looking = false;
                           if (!reached->ok()) return failed(e, *reached, say);
                           if (!how.ok() && how.is != outcome::kind::no_node) return failed(e, how, say);
-                          std::vector<node_name> line = line_of(names);
+                          std::vector<node_name> line = names_.read_line(names);
                           if (const node_name* mine = find(line, e->id)) return adopt(e, e->line + "/" + mine->name);
                           e->unsure = false;
                           not_exchanged(e);
@@ -291,7 +292,7 @@ void zookeeper_store::adopt(const entry_ptr& e, const std::string& node) {
             e->node = node;
             e->counter = about.counter();
             e->unsure = false;
-            has_place(node) ? exchanged(e) : not_exchanged(e);
+            took_a_place(node) ? exchanged(e) : not_exchanged(e);
             return proceed(e, say);
         }
         e->looking = true;
@@ -309,7 +310,7 @@ void zookeeper_store::adopt(const entry_ptr& e, const std::string& node) {
 void zookeeper_store::enter(const entry_ptr& e) {
     e->looking = true;
     const auto entered = std::make_shared<outcome>();
-    servers_.create(e->line + "/" + entry_prefix(line_entry_of(*e)), e->data, session::kind::ephemeral_in_line,
+    servers_.create(e->line + "/" + names_.prefix(line_entry_of(*e)), e->data, session::kind::ephemeral_in_line,
                     [this, e, entered](const outcome& how, const std::string& node, const node_stat& about) {
                         *entered = how;
                         if (!how.ok()) return;
@@ -335,11 +336,10 @@ void zookeeper_store::enter(const entry_ptr& e) {
 // The root and what is above it stay; a line is a container, which the servers remove some time after the last node has gone.
 void zookeeper_store::make_parents(const entry_ptr& e) {
     e->looking = true;
-    for (std::size_t at = how_.root.find('/', 1);; at = how_.root.find('/', at + 1)) {
-        servers_.create(how_.root.substr(0, at), {}, session::kind::lasting,
+    for (std::size_t at = e->line.find('/', 1); at != std::string::npos; at = e->line.find('/', at + 1))
+        servers_.create(e->line.substr(0, at), {},
+                        at <= how_.root.size() ? session::kind::lasting : session::kind::container,
                         [](const outcome&, const std::string&, const node_stat&) {});
-        if (at == std::string::npos) break;
-    }
     servers_.create(e->line, {}, session::kind::container,
                     [this, e](const outcome& how, const std::string&, const node_stat&) {
                         later say;
@@ -366,7 +366,7 @@ void zookeeper_store::look(const entry_ptr& e) {
 void zookeeper_store::judge(const entry_ptr& e, std::span<const std::string> names, const node_stat& floor,
                             later& say) {
     if (e->leaving) return proceed(e, say);
-    const std::vector<node_name> line = line_of(names);
+    const std::vector<node_name> line = names_.read_line(names);
     const base::line_verdict said = base::judge(entries_of(line), e->id);
     if (auto no = refusal_of(said)) return step_back(e, *std::move(no), say);
     switch (said.is) {
@@ -393,7 +393,7 @@ void zookeeper_store::exchange(const entry_ptr& e, const base::line_verdict& sai
         all.push_back({.is = goes ? kind::remove : kind::check, .path = e->line + "/" + find(line, id)->name});
     }
     all.push_back({.is = kind::create_in_line,
-                   .path = e->line + "/" + entry_prefix(line_entry_of(*e), old->stands_at),
+                   .path = e->line + "/" + names_.prefix(line_entry_of(*e), old->stands_at),
                    .data = e->data});
     if (const entry_ptr before = known(e->instead_of)) before->being_replaced = true;
     e->looking = true;
@@ -620,7 +620,7 @@ void zookeeper_store::release(std::string_view name, const claim_id& id, spi::re
     if (!e) {
         e = std::make_shared<entry>();
         e->name = name;
-        e->line = path_of(how_.root, name);
+        e->line = names_.line(name);
         e->id = id;
         e->released.push_back(std::move(done));
         return release_another(e);
@@ -660,7 +660,7 @@ void zookeeper_store::find_out_who_holds(const entry_ptr& e) {
         const std::scoped_lock guard{mutex_};
         e->looking = false;
         if (!how.ok() && how.is != outcome::kind::no_node) return failed(e, how, say);
-        left(e, line_of(names).empty() ? spi::release_answer::expired : spi::release_answer::taken_over, say);
+        left(e, names_.read_line(names).empty() ? spi::release_answer::expired : spi::release_answer::taken_over, say);
     });
 }
 
@@ -682,7 +682,7 @@ void zookeeper_store::release_another(const entry_ptr& e) {
                               entries_.erase(e->id);
                               return;
                           }
-                          const std::vector<node_name> line = line_of(names);
+                          const std::vector<node_name> line = names_.read_line(names);
                           e->unsure = false;
                           if (const node_name* mine = find(line, e->id)) {
                               e->node = e->line + "/" + mine->name;
@@ -816,7 +816,7 @@ void zookeeper_store::watch_holds_later() {
 }
 
 void zookeeper_store::describe(const std::string& node, unique_function<void(std::optional<holder>)> done) {
-    servers_.read(node.empty() ? how_.root : node,
+    servers_.read(node.empty() ? "/" : node,
                   [this, node, done = std::move(done)](const outcome& how, const std::string& data,
                                                        const node_stat& about) mutable {
                       if (!how.ok() || node.empty()) return done(std::nullopt);
@@ -845,14 +845,14 @@ void zookeeper_store::break_hold(const spi::break_request& which, spi::reply<spi
             if (--open == 0 && !found) std::exchange(done, nullptr)(not_held);
         }
     };
-    const std::string line = path_of(how_.root, which.name);
+    const std::string line = names_.line(which.name);
     const auto all = std::make_shared<search>();
     all->done = std::move(done);
     servers_.sync([](const outcome&) {});
     servers_.children(line, [this, line, all, counter = which.counter](
                                 const outcome& how, const std::vector<std::string>& names, const node_stat&) {
         if (!how.ok()) return all->closed(how == outcome::kind::no_node);
-        const std::vector<node_name> nodes = line_of(names);
+        const std::vector<node_name> nodes = names_.read_line(names);
         for (const node_name& one : holders_of(nodes)) {
             ++all->open;
             servers_.look(
@@ -897,17 +897,18 @@ void zookeeper_store::list(spi::reply<spi::listing> done) {
         if (!how.ok()) on->fail(how);
     });
     servers_.children(
-        how_.root, [this, on](const outcome& how, const std::vector<std::string>& names, const node_stat&) {
+        how_.root.empty() ? "/" : how_.root,
+        [this, on](const outcome& how, const std::vector<std::string>& names, const node_stat&) {
             if (!how.ok() && how.is != outcome::kind::no_node) on->fail(how);
             for (const std::string& part : names) {
-                auto name = name_of(part);
+                auto name = names_.name(part);
                 if (!name) continue;
                 ++on->open;
                 const std::string line = how_.root + "/" + part;
                 servers_.children(line, [this, on, line, name = std::move(*name)](
                                             const outcome& read, const std::vector<std::string>& in, const node_stat&) {
                     if (!read.ok() && read.is != outcome::kind::no_node) on->fail(read);
-                    const std::vector<node_name> nodes = line_of(in);
+                    const std::vector<node_name> nodes = names_.read_line(in);
                     const std::vector<node_name> holds = holders_of(nodes);
                     for (const node_name& one : holds) {
                         ++on->open;

@@ -1,7 +1,13 @@
 // What only this store has.
 #include "stores/zookeeper/servers/suite.hpp"
 
+#include <mortise/counting_semaphore.hpp>
+#include <mortise/error.hpp>
+#include <mortise/shared_mutex.hpp>
+
 #include <algorithm>
+#include <mutex>
+#include <shared_mutex>
 
 namespace mortise::inline v0::stores::zookeeper {
 namespace {
@@ -34,6 +40,31 @@ TEST_F(zookeeper_store, empty_lines_do_not_pile_up) {
     client locks{url()};
     for (int i = 0; i < 20; ++i) static_cast<void>(locks.acquire("n" + std::to_string(i)));
     EXPECT_TRUE(eventually([&] { return operator_.children(root_).empty(); }));
+}
+
+TEST_F(zookeeper_store, a_line_of_curators_is_kept_in_its_way) {
+    client locks{url() + "&protocol=curator"};
+    {
+        const hold mine = locks.acquire("orders/17");
+        const auto nodes = line("orders/17");
+        ASSERT_EQ(nodes.size(), 1u);
+        EXPECT_EQ(nodes.front().find("_c_"), 0u);
+        EXPECT_NE(nodes.front().find("-lock-"), std::string::npos);
+        EXPECT_EQ(locks.try_acquire("orders/17").reason(), errc::busy);
+        EXPECT_EQ(locks.try_acquire("orders/../17").reason(), errc::unsupported);
+        EXPECT_TRUE(mine.valid());
+    }
+    EXPECT_TRUE(line("orders/17").empty());
+    shared_mutex both{locks, "shared"};
+    {
+        const std::shared_lock reading{both};
+        EXPECT_NE(only_node("shared").find("-__READ__"), std::string::npos);
+        EXPECT_EQ(shared_mutex(locks, "shared").try_acquire().reason(), errc::busy);
+    }
+    const std::scoped_lock writing{both};
+    EXPECT_NE(only_node("shared").find("-__WRIT__"), std::string::npos);
+    counting_semaphore pool{locks, "pool", 3};
+    EXPECT_EQ(pool.try_acquire().reason(), errc::unsupported);
 }
 
 }  // namespace

@@ -1,0 +1,107 @@
+// Apache Curator on the same locks. Needs Java and Curator, so only `make interop` runs it, and then it must be there.
+#include "stores/zookeeper/servers/suite.hpp"
+#include "support/server_group.hpp"
+
+#include <mortise/error.hpp>
+#include <mortise/mutex.hpp>
+#include <mortise/shared_mutex.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <mutex>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace mortise::inline v0::stores::zookeeper {
+namespace {
+
+using namespace servers;
+
+constexpr int acquisitions = 1000;  // of each side
+
+// Where contenders of both languages meet: whoever is inside makes a file, which nobody else may find, and counts.
+class meeting_place {
+public:
+    explicit meeting_place(std::string directory) : directory_(std::move(directory)) { write(0); }
+
+    // False: somebody is inside.
+    bool visit() {
+        const std::string inside = directory_ + "/inside";
+        const int fd = ::open(inside.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+        if (fd < 0) return false;
+        ::close(fd);
+        write(count() + 1);
+        return ::unlink(inside.c_str()) == 0;
+    }
+    int count() const {
+        int n = -1;
+        std::ifstream{directory_ + "/count"} >> n;
+        return n;
+    }
+
+private:
+    void write(int n) { std::ofstream{directory_ + "/count"} << n; }
+    const std::string directory_;
+};
+
+class zookeeper_interop : public on_one_server {
+protected:
+    void SetUp() override {
+        if (std::getenv("MORTISE_INTEROP") == nullptr) GTEST_SKIP() << "make interop runs it";
+        const std::string source = MORTISE_SOURCE_DIR "/src/stores/zookeeper/interop/CuratorWorker.java";
+        const std::string compile = "javac -cp " + jars_ + " -d " + home_.directory() + " " + source;
+        ASSERT_EQ(std::system(compile.c_str()), 0) << compile;
+    }
+
+    std::string curator_url() const {
+        return "zookeeper://" + node().address() + root_ + "?session=10s&protocol=curator";
+    }
+
+    void contend(const std::string& kind, const std::function<void(const std::function<void()>&)>& locked) {
+        meeting_place place{home_.directory()};
+        testing::server_process curator{
+            home_,
+            {"java", "-cp", home_.directory() + ":" + jars_, "CuratorWorker", node().address(), root_ + "/orders/17",
+             kind, std::to_string(acquisitions), home_.directory()},
+            home_ / "curator.log"};
+        ASSERT_TRUE(eventually([&] { return place.count() > 0 || !curator.running(); }, plenty)) << "both at once";
+        int overlaps = 0;
+        for (int i = 0; i < acquisitions; ++i) locked([&] { overlaps += place.visit() ? 0 : 1; });
+        EXPECT_TRUE(eventually([&] { return !curator.running(); }, std::chrono::minutes{3}));
+        EXPECT_EQ(overlaps, 0);
+        EXPECT_NE(curator.last_words().find("overlaps=0"), std::string::npos) << curator.last_words();
+        EXPECT_EQ(place.count(), 2 * acquisitions);
+    }
+
+    const std::string jars_ = [] {
+        std::string all;
+        for (const char* jar : {"curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute",
+                                "guava", "slf4j-api", "slf4j-nop"})
+            all += std::string(all.empty() ? "" : ":") + "/usr/share/java/" + jar + ".jar";
+        return all;
+    }();
+    testing::server_group home_;
+};
+
+TEST_F(zookeeper_interop, an_inter_process_mutex_of_curator_and_ours_exclude_each_other) {
+    client locks{curator_url()};
+    mutex mine{locks, "orders/17"};
+    contend("mutex", [&](const auto& work) {
+        const std::scoped_lock guard{mine};
+        work();
+    });
+}
+
+TEST_F(zookeeper_interop, a_writer_of_curator_and_ours_exclude_each_other) {
+    client locks{curator_url()};
+    shared_mutex mine{locks, "orders/17"};
+    contend("write", [&](const auto& work) {
+        const std::scoped_lock guard{mine};
+        work();
+    });
+}
+
+}  // namespace
+}  // namespace mortise::inline v0::stores::zookeeper
