@@ -38,8 +38,8 @@ TEST_F(etcd_interop, etcdctl_lock_and_mortise_exclude_each_other) {
     const testing::scratch_directory room;
     const std::string inside = room / "inside";
     const std::string twice = room / "twice";
-    const auto times_by_us = static_cast<int>(testing::scale(800));
-    const auto times_by_them = static_cast<int>(testing::scale(200));
+    const auto times_by_us = static_cast<int>(testing::scale(850));
+    const auto times_by_them = static_cast<int>(testing::scale(150));
     std::atomic<int> ours{0};
     std::atomic<int> theirs{0};
     std::atomic<int> overlaps{0};
