@@ -27,6 +27,16 @@ spi::claim_answer not_understood() {
 
 }  // namespace
 
+// The least number that is free.
+unsigned desk::take_slot(const std::string& name) {
+    std::set<unsigned>& taken = slots_[name];
+    unsigned n = 0;
+    for (const unsigned each : taken)
+        if (each == n) ++n;
+    taken.insert(n);
+    return n;
+}
+
 desk::record desk::record_of(const spi::claim_request& wanted) {
     std::scoped_lock guard{mutex_};
     record& known = claims_[wanted.id];
@@ -40,6 +50,10 @@ desk::record desk::record_of(const spi::claim_request& wanted) {
         known->renewed = wanted.renew == renew::on;
         known->detached = wanted.kept_by == kept_by::lease;
         known->own_lease = !known->renewed || known->detached || !keys_.native();
+        if (keys_.native() && !known->detached) {
+            known->slot = take_slot(known->name);
+            known->at.key = keys_.key_of(known->name, me_, *known->slot);
+        }
         known->mine = {.at = {.id = known->line_id, .capacity = wanted.capacity, .weight = wanted.weight},
                        .own_lease = known->own_lease,
                        .detached = known->detached,
@@ -365,7 +379,8 @@ void desk::granted(const record& who, std::uint64_t counter, claimed done) {
 
 // Out of the line again, and answered only then.
 void desk::withdraw(const record& who, spi::claim_answer then, claimed done) {
-    cluster_->ask(method::txn, leave_request(who->at, false, 0), how_.timeout,
+    cluster_->ask(method::txn, leave_request(who->at, who->slot ? who->mine.value() : std::string{}, false, 0),
+                  how_.timeout,
                   [self = shared_from_this(), who, then = std::move(then), done = std::move(done)](
                       const outcome& said, const std::string&) mutable {
                       if (!said.ok()) return done ? done(answer_of(said)) : void();
@@ -388,6 +403,13 @@ void desk::drop(const record& who) {
         std::scoped_lock guard{mutex_};
         who->is = claim_record::phase::over;
         on = who->on;
+        // What is in doubt may still arrive, and must not meet somebody else.
+        if (who->slot && who->entering == 0 && !who->in_doubt && !who->leave_in_doubt) {
+            const auto taken = slots_.find(who->name);
+            taken->second.erase(*who->slot);
+            if (taken->second.empty()) slots_.erase(taken);
+            who->slot.reset();
+        }
         watches = std::exchange(who->watches, {});
         if (const auto it = claims_.find(who->id); it != claims_.end() && it->second == who) claims_.erase(it);
     }

@@ -25,6 +25,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -39,9 +40,10 @@ struct claim_record {
     claim_id id;       // as the core knows it
     claim_id line_id;  // as the line has it
     place at;
-    entry mine;              // what is written
-    spi::duration life{};    // as asked for
-    bool own_lease = false;  // it needs one to itself
+    std::optional<unsigned> slot{};  // the number of its key, if that is used again
+    entry mine;                      // what is written
+    spi::duration life{};            // as asked for
+    bool own_lease = false;          // it needs one to itself
     bool renewed = true;
     bool detached = false;
 
@@ -81,6 +83,7 @@ private:
     struct renewal_round;
     struct survey;
 
+    unsigned take_slot(const std::string& name);
     record record_of(const spi::claim_request& wanted);
     place place_of(std::string_view name, const claim_id& id) const;
     claim_id line_id_of(const claim_id& id) const;
@@ -133,9 +136,12 @@ private:
     std::shared_ptr<lease_book> leases_;
     std::shared_ptr<watcher> watcher_;
 
+    const std::string me_ = claim_id::random().hex().substr(0, 16);
+
     std::mutex mutex_;
     std::unordered_map<claim_id, record> claims_;
-    std::vector<std::weak_ptr<claim_record>> unwatched_;  // held, and their keys are not watched yet
+    std::unordered_map<std::string, std::set<unsigned>> slots_;  // that are taken, by name
+    std::vector<std::weak_ptr<claim_record>> unwatched_;         // held, and their keys are not watched yet
     bool watching_soon_ = false;
     struct ended_claim {
         spi::release_answer said;

@@ -18,22 +18,21 @@ TEST(etcd_names, are_read_back_from_keys) {
     const key_layout keys{settings{}};
     const claim_id id = claim_id::random();
     for (const std::string name : {"a", "a/b", "%", "a%2Fb", "/", "\xc3\xa4 b"}) {
-        const auto read = keys.read(keys.key_of(name, id));
-        ASSERT_TRUE(read) << name;
-        EXPECT_EQ(read->name, name);
-        EXPECT_EQ(read->id, id);
+        EXPECT_EQ(keys.name_in(keys.key_of(name, id)), name);
+        EXPECT_EQ(keys.name_in(keys.key_of(name, "client", 3)), name);
     }
-    EXPECT_FALSE(keys.read(keys.gone_key_of(id)));
-    EXPECT_FALSE(keys.read("mortise/a/floor"));
-    EXPECT_FALSE(keys.read("other/a/" + id.hex()));
+    EXPECT_FALSE(keys.name_in(keys.gone_key_of(id)));
+    EXPECT_FALSE(keys.name_in("other/a/" + id.hex()));
 }
 
 TEST(etcd_entries, are_read_as_they_were_written) {
     entry one{.own_lease = true, .pid = 4711, .host = "web-3", .label = "a label, with blanks"};
-    one.at = {.capacity = 1u << 31, .weight = 7, .instead_of = claim_id::random(), .place = 42};
+    one.at = {
+        .id = claim_id::random(), .capacity = 1u << 31, .weight = 7, .instead_of = claim_id::random(), .place = 42};
     entry read;
     ASSERT_TRUE(read.read_value(one.value()));
     EXPECT_EQ(read.value(), one.value());
+    EXPECT_EQ(read.at.id, one.at.id);
     EXPECT_EQ(read.at.weight, 7u);
     EXPECT_EQ(read.at.capacity, 1u << 31);
     EXPECT_EQ(read.at.instead_of, one.at.instead_of);
@@ -43,8 +42,8 @@ TEST(etcd_entries, are_read_as_they_were_written) {
 
 TEST(etcd_entries, that_are_not_ours_are_none) {
     entry read;
-    for (const char* text :
-         {"", "1", "2 1 1 0 0 0 0 0 0 1\nh\nl", "1 0 1 0 0 0 0 0 0 1\nh\nl", "1 1 2 0 0 0 0 0 0 1\nh\nl", "hello"})
+    for (const char* text : {"", "1", "2 1 1 1 1 0 0 0 0 0 0 1\nh\nl", "1 1 1 0 1 0 0 0 0 0 0 1\nh\nl",
+                             "1 1 1 1 2 0 0 0 0 0 0 1\nh\nl", "hello"})
         EXPECT_FALSE(read.read_value(text)) << text;
 }
 

@@ -84,7 +84,7 @@ void desk::extend(std::string name, const claim_id& id, spi::duration life,
                           return then(lost);
                       if (life == spi::duration::zero()) return then(renewed);
                       self->cluster_->ask(method::left_of_lease, lease_request(mine->lease), self->how_.timeout,
-                                          [self, key = at.key, its = *mine, id, life, then = std::move(then)](
+                                          [self, key = mine->key, its = *mine, id, life, then = std::move(then)](
                                               const outcome& told, const std::string& text) mutable {
                                               mortise_etcd::lease_left left;
                                               if (!told.ok() || !left.ParseFromString(text)) return then(unknown);

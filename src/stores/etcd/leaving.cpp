@@ -40,7 +40,8 @@ void desk::leave(std::string_view name, const claim_id& id, const record& who, b
                  spi::reply<spi::release_answer> done) {
     const place at = who ? who->at : place_of(name, id);
     const std::int64_t on = mark ? who->on->id : 0;
-    cluster_->ask(method::txn, leave_request(at, mark, on), how_.timeout,
+    const std::string value = who && who->slot ? who->mine.value() : std::string{};
+    cluster_->ask(method::txn, leave_request(at, value, mark, on), how_.timeout,
                   [self = shared_from_this(), name = std::string(name), id, who, mark, at, done = std::move(done)](
                       const outcome& said, const std::string& bytes) mutable {
                       if (said.no_lease && mark)  // what may still arrive needs that lease too

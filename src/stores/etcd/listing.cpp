@@ -36,12 +36,12 @@ struct desk::survey : std::enable_shared_from_this<survey> {
     }
 
     void take(const mortise_etcd::key_value& kv) {
-        const auto parts = of->keys_.read(kv.key());
-        if (!parts) return;
+        const auto name = of->keys_.name_in(kv.key());
+        if (!name) return;
         mortise_etcd::range_response one;
         *one.add_kvs() = kv;
-        const line read = read_line(of->keys_, of->keys_.folder_of(parts->name), one, 0);
-        auto& all = lines[parts->name].entries;
+        const line read = read_line(of->keys_, of->keys_.folder_of(*name), one, 0);
+        auto& all = lines[*name].entries;
         all.insert(all.end(), read.entries.begin(), read.entries.end());
     }
 

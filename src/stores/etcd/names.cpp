@@ -7,7 +7,6 @@ namespace {
 
 constexpr std::string_view escaped_bytes = "/%";
 constexpr std::string_view hex_digits = "0123456789ABCDEF";
-constexpr std::size_t id_digits = 32;
 
 std::optional<std::uint64_t> read_hex(std::string_view text) {
     std::uint64_t n = 0;
@@ -61,26 +60,19 @@ std::string key_layout::key_of(std::string_view name, const claim_id& id) const 
     return folder_of(name) + (native_ ? id.hex() : hex_of(lease_of(id)));
 }
 
-std::optional<claim_id> key_layout::id_in(std::string_view rest) const {
-    if (!native_) {  // of others we know the lease only
-        const auto lease = read_hex(rest);
-        return lease ? std::optional{claim_id{{0, *lease}}} : std::nullopt;
-    }
-    if (rest.size() != id_digits) return std::nullopt;
-    const auto high = read_hex(rest.substr(0, 16));
-    const auto low = read_hex(rest.substr(16));
-    return high && low ? std::optional{claim_id{{*high, *low}}} : std::nullopt;
+std::string key_layout::key_of(std::string_view name, std::string_view client, unsigned n) const {
+    return folder_of(name) + std::string(client) + "." + std::to_string(n);
 }
 
-std::optional<key_layout::parts> key_layout::read(std::string_view key) const {
+std::optional<std::uint64_t> key_layout::lease_in(std::string_view rest) {
+    return read_hex(rest);
+}
+
+std::optional<std::string> key_layout::name_in(std::string_view key) const {
     if (!native_ || !key.starts_with(everything())) return std::nullopt;
     key.remove_prefix(prefix_.size() + 1);
     const std::size_t slash = key.rfind('/');
-    if (slash == std::string_view::npos) return std::nullopt;
-    auto name = unescaped(key.substr(0, slash));
-    const auto id = id_in(key.substr(slash + 1));
-    if (!name || !id) return std::nullopt;
-    return parts{std::move(*name), *id};
+    return slash == std::string_view::npos ? std::nullopt : unescaped(key.substr(0, slash));
 }
 
 std::string end_of(std::string_view folder) {

@@ -1,4 +1,4 @@
-// Keys. A name is a folder of keys, one for each claim on it, by the claim's id.
+// Keys. A name is a folder of keys, one for each claim on it.
 #pragma once
 
 #include "stores/etcd/settings.hpp"
@@ -13,8 +13,12 @@
 
 namespace mortise::inline v0::stores::etcd {
 
-// native:       PREFIX/<name, with / and % escaped>/<id>    so `a` and `a/b` never meet
-// concurrency:  <name>/<lease>                              as Go's clientv3/concurrency and etcdctl lock have it
+// native:       PREFIX/<name, with / and % escaped>/<client>.<n>    so `a` and `a/b` never meet
+//               PREFIX/<name, with / and % escaped>/<id>            of a detached claim, which others have to find
+// concurrency:  <name>/<lease>                                      as Go's clientv3/concurrency and etcdctl lock have it
+//
+// A client uses its keys again: etcd keeps deleted ones in memory until it is compacted, and goes past them when it reads a
+// folder.
 class key_layout {
 public:
     explicit key_layout(const settings& how) : native_(how.protocol == settings::layout::native), prefix_(how.prefix) {}
@@ -23,20 +27,17 @@ public:
 
     std::string folder_of(std::string_view name) const;  // ends in a slash
     std::string key_of(std::string_view name, const claim_id& id) const;
+    std::string key_of(std::string_view name, std::string_view client, unsigned n) const;
 
-    // The id in a key, after its folder. None: the key is nobody's claim.
-    std::optional<claim_id> id_in(std::string_view rest) const;
+    // concurrency: the lease in a key, after its folder. None: there is none.
+    static std::optional<std::uint64_t> lease_in(std::string_view rest);
 
     // Where an id is written down that must not be claimed any more.
     std::string gone_key_of(const claim_id& id) const { return prefix_ + "/%gone/" + id.hex(); }
 
-    // All that is ours, and what it says: the name, and where in the key the id begins.
+    // All that is ours, and whose it is.
     std::string everything() const { return prefix_ + "/"; }
-    struct parts {
-        std::string name;
-        claim_id id;
-    };
-    std::optional<parts> read(std::string_view key) const;
+    std::optional<std::string> name_in(std::string_view key) const;
 
 private:
     const bool native_;

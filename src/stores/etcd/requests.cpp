@@ -17,7 +17,7 @@ constexpr std::string_view version = "1";
 constexpr std::string_view floor_key = "floor";
 
 enum comparison { equal = 0, greater = 1, less = 2 };
-enum compared { create_revision = 1, mod_revision = 2 };
+enum compared { create_revision = 1, mod_revision = 2, value_itself = 3 };
 
 void if_absent(txn_request& all, const std::string& key) {
     compare& one = *all.add_compare();
@@ -33,6 +33,14 @@ void if_present(txn_request& all, const std::string& key) {
     one.set_target(create_revision);
     one.set_result(greater);
     one.set_create_revision(0);
+}
+
+void if_value(txn_request& all, const std::string& key, const std::string& value) {
+    compare& one = *all.add_compare();
+    one.set_key(key);
+    one.set_target(value_itself);
+    one.set_result(equal);
+    one.set_value(value);
 }
 
 void if_unchanged(txn_request& all, const std::string& key, std::int64_t modified) {
@@ -66,9 +74,10 @@ std::string hex_word(std::uint64_t n) {
 
 }  // namespace
 
-// "1 capacity weight own-lease stamped counter place instead-of pid" and two lines: host, label.
+// "1 id capacity weight own-lease stamped counter place instead-of pid" and two lines: host, label.
 std::string entry::value() const {
     std::string text{version};
+    text += " " + hex_word(at.id.bits[0]) + " " + hex_word(at.id.bits[1]);
     for (const std::uint64_t n : {std::uint64_t{at.capacity}, std::uint64_t{at.weight},
                                   std::uint64_t{detached    ? 2u
                                                 : own_lease ? 1u
@@ -85,8 +94,8 @@ bool entry::read_value(std::string_view text) {
     unsigned own = 0;
     unsigned stamped = 0;
     std::uint64_t counter = 0;
-    in >> first >> at.capacity >> at.weight >> own >> stamped >> counter >> at.place >> std::hex >>
-        at.instead_of.bits[0] >> at.instead_of.bits[1] >> std::dec >> pid;
+    in >> first >> std::hex >> at.id.bits[0] >> at.id.bits[1] >> std::dec >> at.capacity >> at.weight >> own >>
+        stamped >> counter >> at.place >> std::hex >> at.instead_of.bits[0] >> at.instead_of.bits[1] >> std::dec >> pid;
     if (!in || first != version || at.capacity < 1 || at.weight < 1 || at.weight > at.capacity) return false;
     in.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
     std::getline(in, host);
@@ -125,11 +134,10 @@ line read_line(const key_layout& keys, std::string_view folder, const mortise_et
         one.at.arrived = static_cast<std::uint64_t>(kv.create_revision());
         one.at.written = static_cast<std::uint64_t>(kv.mod_revision());
         if (keys.native()) {
-            const auto id = keys.id_in(rest);
-            if (!id || !one.read_value(kv.value())) continue;
-            one.at.id = *id;
+            if (!one.read_value(kv.value())) continue;
         } else {  // every key in the folder counts, as for the others
-            one.at.id = keys.id_in(rest).value_or(claim_id{{1, one.at.arrived}});
+            const auto lease = key_layout::lease_in(rest);
+            one.at.id = lease ? claim_id{{0, *lease}} : claim_id{{1, one.at.arrived}};
             one.own_lease = true;
         }
         all.entries.push_back(std::move(one));
@@ -176,9 +184,13 @@ std::string read_key_request(const std::string& key) {
     return one.SerializeAsString();
 }
 
-std::string leave_request(const place& at, bool mark, std::int64_t lease) {
+std::string leave_request(const place& at, const std::string& value, bool mark, std::int64_t lease) {
     txn_request all;
-    if_present(all, at.key);
+    if (value.empty()) {
+        if_present(all, at.key);
+    } else {
+        if_value(all, at.key, value);
+    }
     auto& gone = *all.add_success()->mutable_remove();
     gone.set_key(at.key);
     gone.set_prev_kv(true);
