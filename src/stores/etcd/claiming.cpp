@@ -404,7 +404,7 @@ void desk::drop(const record& who) {
         who->is = claim_record::phase::over;
         on = who->on;
         // What is in doubt may still arrive, and must not meet somebody else.
-        if (who->slot && who->entering == 0 && !who->in_doubt && !who->leave_in_doubt) {
+        if (who->slot && who->entering == 0 && !who->in_doubt && !who->leave_in_doubt && !who->leaving) {
             const auto taken = slots_.find(who->name);
             taken->second.erase(*who->slot);
             if (taken->second.empty()) slots_.erase(taken);

@@ -56,6 +56,7 @@ struct claim_record {
     int entering = 0;             // requests to enter it that are on their way
     bool in_doubt = false;        // one of these ended without an answer, so may still arrive
     bool leave_in_doubt = false;  // the same of a release
+    bool leaving = false;         // a release is on its way that does not look at what it deletes
     bool looking = false;
     bool look_again = false;
     std::vector<watcher::number> watches{};

@@ -144,7 +144,9 @@ bool grpc_has_threads() {
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
         std::string name;
         std::getline(std::ifstream{task.path() / "comm"}, name);
-        if (name == "event_engine" || name == "timer_manager") return true;
+        for (const std::string_view one :
+             {"event_engine", "timer_manager", "grpc_", "nexting_thread", "default-exec", "resolver-exec"})
+            if (name.starts_with(one)) return true;
     }
     return false;
 }
@@ -154,7 +156,7 @@ void await_the_end_of_grpc() {
     if (users_of_grpc.load() > 0 || !polls()) return;
     grpc_init();
     grpc_shutdown_blocking();
-    for (int tries = 0; tries < 300 && grpc_has_threads(); ++tries) std::this_thread::sleep_for(milliseconds{1});
+    for (int tries = 0; tries < 2000 && grpc_has_threads(); ++tries) std::this_thread::sleep_for(milliseconds{1});
 }
 
 class grpc_members;

@@ -4,15 +4,20 @@
 #include "rpc.pb.h"
 #include "stores/etcd/members.hpp"
 #include "stores/etcd/names.hpp"
+#include "stores/etcd/plain_page.hpp"
 #include "stores/etcd/requests.hpp"
 
 #include <mortise/claim_id.hpp>
 #include <mortise/error.hpp>
 
+#include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <sstream>
+#include <string>
 
 namespace mortise::inline v0::stores::etcd {
 namespace {
@@ -181,10 +186,32 @@ void clear_place(const settings& how, const std::string& place) {
     }
 }
 
+// The sum of a metric over all its labels.
+double sum_of(const std::string& metrics, const std::string& name) {
+    double sum = 0;
+    std::istringstream lines{metrics};
+    for (std::string line; std::getline(lines, line);)
+        if (line.starts_with(name) && (line[name.size()] == '{' || line[name.size()] == ' '))
+            sum += std::strtod(line.c_str() + line.rfind(' '), nullptr);
+    return sum;
+}
+
+// What its members tell everybody who asks in plain text. Over TLS we do not ask.
 store_usage usage_of(const settings& how) {
-    mortise_etcd::status_response said;
-    static_cast<void>(said.ParseFromString(bare_cluster{how}.ask(method::status, {})));
-    return {.memory = static_cast<std::uint64_t>(said.db_size())};
+    if (how.tls.on) return {};
+    std::uint64_t commands = 0;
+    double processor = 0;
+    double memory = 0;
+    for (const std::string& each : how.endpoints) {
+        const std::string said = plain_page(each, "/metrics");
+        if (said.find("grpc_server_handled_total") == std::string::npos) return {};
+        commands += static_cast<std::uint64_t>(sum_of(said, "grpc_server_handled_total"));
+        processor += sum_of(said, "process_cpu_seconds_total");
+        memory += sum_of(said, "process_resident_memory_bytes");
+    }
+    return {.commands = commands,
+            .processor = std::chrono::nanoseconds{static_cast<std::int64_t>(processor * 1e9)},
+            .memory = static_cast<std::uint64_t>(memory)};
 }
 
 }  // namespace

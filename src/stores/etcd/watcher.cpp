@@ -85,10 +85,7 @@ void watcher::open() {
     if (stream_number_ != made) return;  // it has ended already
     opening_ = false;
     stream_ = over;
-    for (auto& [which, one] : all_) {
-        one.missed = {};
-        over->say(request_for(which, one, false));
-    }
+    for (const auto& [which, one] : all_) over->say(request_for(which, one, static_cast<bool>(one.missed)));
 }
 
 void watcher::heard(const std::string& message) {

@@ -31,6 +31,10 @@ bool is_redis(const entrant& one) {
     return !one.lock.raw && one.store->promises().store.starts_with("redis");
 }
 
+bool is_etcd(const entrant& one) {
+    return !one.lock.raw && one.store->promises().store.starts_with("etcd");
+}
+
 void enter(scenario& plan, const subject_store& store, const std::vector<raw_limit>& limits, const names& where,
            std::size_t baseline) {
     for (const raw_limit& each : limits) plan.entrants.push_back({&store, raw_on(each, where), baseline});
@@ -197,6 +201,7 @@ scenario crowd(const subject_stores& stores, const options& how) {
     };
     plan.bar_for = [](const entrant& each, const metric& of) -> std::optional<bar> {
         if (is_redis(each) && of.name == "commands per hand-over") return bar{bar::side::at_most, 2.2, false};
+        if (is_etcd(each) && of.name == "commands per hand-over") return bar{bar::side::at_most, 3, false};
         return std::nullopt;
     };
     return plan;
