@@ -76,11 +76,11 @@ std::string outcome::text() const {
 struct session::machinery : std::enable_shared_from_this<machinery> {
     using request = unique_function<void(zhandle_t*)>;
 
-    // What a handle is made with, and what its callbacks are told by. One for each handle, kept until the end.
+    // What a handle is made with, and what its callbacks are told by. One for each handle, as long as that lives.
     struct line {
         machinery* of = nullptr;
         spi::time_point asked{};
-        std::atomic<bool> current{true};
+        std::atomic<bool> in_use{true};
         bool connected = false;  // ever; by the C client's thread, and the keeper under `mutex`
     };
 
@@ -96,10 +96,9 @@ struct session::machinery : std::enable_shared_from_this<machinery> {
     mutable std::mutex mutex;
     std::condition_variable_any news;
     std::thread keeper;
-    std::deque<std::unique_ptr<line>> lines;
+    std::unique_ptr<line> current;                // of the handle
     std::deque<request> backlog;                  // there is no handle yet
     std::deque<unique_function<void()>> errands;  // for the keeper
-    bool wanted = false;                          // a handle
     bool expired = false;                         // the one there is
     bool connected = false;
     std::atomic<bool> closed{false};
@@ -108,7 +107,8 @@ struct session::machinery : std::enable_shared_from_this<machinery> {
     void need_keeper();
     void keep();
     void make();
-    void drop();
+    void flush();
+    bool drop();
     void state(line& from, zhandle_t* of, int now);
 
     static void watcher(zhandle_t* of, int type, int now, const char* path, void* context);
@@ -145,7 +145,6 @@ void session::machinery::ask(request what) {
     const std::scoped_lock guard{mutex};
     if (closed) return;
     backlog.push_back(std::move(what));
-    wanted = true;
     need_keeper();
 }
 
@@ -168,17 +167,17 @@ void session::machinery::keep() {
             drop();
             told.ended();
             held.lock();
-        } else if (wanted && !backlog.empty()) {
+        } else if (!backlog.empty()) {
             held.unlock();
             make();
             held.lock();
-        } else if (handle != nullptr && !lines.back()->connected) {
+        } else if (handle != nullptr && !current->connected) {
             // A session must be young when it is there at last: only so is it known how long it lives.
             const auto patience = session_window::patience_of(how.session);
-            if (news.wait_for(held, patience) == std::cv_status::timeout && !closed && !lines.back()->connected &&
-                clock.now() - lines.back()->asked >= patience) {
+            if (news.wait_for(held, patience) == std::cv_status::timeout && !closed && !current->connected &&
+                clock.now() - current->asked >= patience) {
                 held.unlock();
-                drop();
+                if (drop()) told.ended();  // it came at the last moment
                 held.lock();
             }
         } else {
@@ -188,6 +187,7 @@ void session::machinery::keep() {
 }
 
 void session::machinery::make() {
+    if (handle != nullptr) return flush();  // somebody asked while it was made; only this thread changes it
     auto fresh = std::make_unique<line>();
     fresh->of = this;
     fresh->asked = clock.now();
@@ -197,36 +197,46 @@ void session::machinery::make() {
         const std::string who = how.user + ":" + how.password;
         zoo_add_auth(made, "digest", who.data(), static_cast<int>(who.size()), nullptr, nullptr);
     }
-    std::deque<request> waiting;
     {
         const std::unique_lock alone{in_use};
         const std::scoped_lock guard{mutex};
-        lines.push_back(std::move(fresh));
-        waiting.swap(backlog);
+        if (made != nullptr) current = std::move(fresh);
         handle = made;
-        wanted = false;
     }
-    const std::shared_lock using_it{in_use};
-    for (request& one : waiting) one(made);
+    flush();
 }
 
-void session::machinery::drop() {
+void session::machinery::flush() {
+    std::deque<request> waiting;
+    {
+        const std::scoped_lock guard{mutex};
+        waiting.swap(backlog);
+    }
+    const std::shared_lock using_it{in_use};
+    for (request& one : waiting) one(handle);
+}
+
+// Whether there was a session that is over now.
+bool session::machinery::drop() {
     zhandle_t* old = nullptr;
+    std::unique_ptr<line> of_old;
     {
         const std::unique_lock alone{in_use};
         const std::scoped_lock guard{mutex};
         old = std::exchange(handle, nullptr);
-        if (!lines.empty()) lines.back()->current = false;
         expired = false;
         connected = false;
+        of_old = std::move(current);
+        if (of_old) of_old->in_use = false;
     }
     if (old != nullptr) zookeeper_close(old);
+    return of_old && of_old->connected;
 }
 
 void session::machinery::watcher(zhandle_t* of, int type, int now, const char* path, void* context) {
     line& from = *static_cast<line*>(context);
     machinery& self = *from.of;
-    if (!from.current || self.closed) return;
+    if (!from.in_use || self.closed) return;
     if (type == ZOO_SESSION_EVENT) return self.state(from, of, now);
     if (path != nullptr) self.told.touched(path);
 }
@@ -283,9 +293,9 @@ void session::aside(unique_function<void()> what) {
     inside_->need_keeper();
 }
 
-std::string session::trouble() const {
+std::string session::complaint(const outcome& how) const {
     const std::scoped_lock guard{inside_->mutex};
-    return inside_->connected ? "" : "no connection to " + inside_->how.servers;
+    return inside_->connected ? how.text() : "no connection to " + inside_->how.servers + " (" + how.text() + ")";
 }
 
 // Each verb gives the C client a function without state and a call of ours, which that function finishes.

@@ -89,8 +89,8 @@ public:
     // Runs it on a thread where it may block for a while.
     void aside(unique_function<void()> what);
 
-    // Why there is no connection, for people; empty if there is one.
-    std::string trouble() const;
+    // Why a request failed, for people: one line.
+    std::string complaint(const outcome& how) const;
 
     // No callback after it returns. Ends the session, so its nodes vanish at once.
     void close() noexcept;

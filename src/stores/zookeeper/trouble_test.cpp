@@ -4,7 +4,7 @@
 
 #include <mortise/error.hpp>
 #include <mortise/fenced.hpp>
-#include <mortise/mutex.hpp>
+#include <mortise/shared_mutex.hpp>
 
 #include <atomic>
 #include <future>
@@ -129,6 +129,37 @@ TEST_F(zookeeper_trouble, a_client_that_gave_up_a_hold_while_cut_off_does_not_ke
     EXPECT_TRUE(eventually([&] { return !mine.valid(); }));
     network_.thaw();
     EXPECT_TRUE(others.try_acquire("n", {.wait = plenty}));
+}
+
+TEST_F(zookeeper_trouble, a_client_goes_in_time_while_nobody_answers) {
+    auto locks = std::make_unique<client>(bad_url());
+    const hold mine = locks->acquire("n");
+    network_.freeze();
+    const auto before = boot_clock::now();
+    locks.reset();
+    EXPECT_LT(boot_clock::now() - before, 10s);
+    EXPECT_FALSE(mine.valid());
+    network_.thaw();
+    EXPECT_TRUE(client{url()}.try_acquire("n", {.wait = plenty}));
+}
+
+TEST_F(zookeeper_trouble, an_upgrade_whose_reply_is_lost_is_one_or_the_other) {
+    client locks{bad_url()};
+    client others{url()};
+    shared_mutex lock{locks, "n"};
+    for (const std::size_t bytes : {0u, 1u, 20u, 60u, 150u, 250u}) {
+        ASSERT_TRUE(lock.try_lock_upgradeable_for(plenty));
+        const token reading = lock.hold().token();
+        network_.cut_after(way::to_client, bytes);
+        ASSERT_TRUE(lock.try_upgrade_for(plenty));
+        EXPECT_GT(lock.hold().token(), reading);
+        EXPECT_EQ(line("n").size(), 1u) << bytes;
+        EXPECT_EQ(shared_mutex(others, "n").try_acquire_shared().reason(), errc::busy);
+        std::this_thread::sleep_for(200ms);  // a loss would be told by now
+        EXPECT_TRUE(lock.hold().valid());
+        lock.unlock();
+        EXPECT_TRUE(eventually([&] { return line("n").empty(); })) << bytes;
+    }
 }
 
 TEST_F(zookeeper_trouble, another_user_is_denied_in_one_line) {

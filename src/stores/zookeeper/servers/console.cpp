@@ -39,12 +39,13 @@ struct console::handle {
     std::mutex mutex;
     std::condition_variable news;
     bool connected = false;
+    bool expired = false;
     zhandle_t* zk;
 
     explicit handle(const std::string& servers, const clientid_t* as = nullptr)
         : zk(zookeeper_init2(servers.c_str(), &handle::watcher, 20'000, as, this, 0, &no_log)) {
         std::unique_lock held{mutex};
-        const bool came = zk != nullptr && news.wait_for(held, plenty, [&] { return connected; });
+        const bool came = zk != nullptr && news.wait_for(held, plenty, [&] { return connected || expired; });
         held.unlock();
         if (came) return;
         if (zk != nullptr) zookeeper_close(zk);
@@ -56,6 +57,7 @@ struct console::handle {
         handle& self = *static_cast<handle*>(context);
         const std::scoped_lock guard{self.mutex};
         self.connected = state == ZOO_CONNECTED_STATE;
+        self.expired = state == ZOO_EXPIRED_SESSION_STATE;
         self.news.notify_all();
     }
 };
@@ -86,7 +88,9 @@ void console::remove(const std::string& path) {
 
 void console::end_session(std::int64_t id) {
     const clientid_t who = credentials_of(id);
-    const handle taken{servers_, &who};
+    for (int tries = 0; tries < 100; ++tries)  // its owner may take it back before it is closed
+        if (handle{servers_, &who}.expired) return;
+    throw std::runtime_error("a session cannot be ended");
 }
 
 }  // namespace mortise::inline v0::stores::zookeeper::servers
