@@ -62,6 +62,7 @@ TEST_P(waiting, a_bounded_wait_lasts_as_long_as_it_says) {
     client others = make_client();
     const auto mine = make_lock(locks, "n");
     const auto theirs = make_lock(others, "n");
+    static_cast<void>(others.list());  // it is connected
     mine->lock();
     const auto before = boot_clock::now();
     EXPECT_FALSE(theirs->try_lock_for(150ms));
