@@ -33,8 +33,11 @@ set(apart "")
 foreach(fixture IN LISTS served)
     list(APPEND apart */${fixture} */${fixture}_*)
     mortise_filter_of(${fixture} filter)
-    mortise_add_wall_clock_test(conformance_${fixture}_wall_clock_jumping conformance_tests jump=3600
-        --gtest_filter=${filter})
+    get_property(steady GLOBAL PROPERTY MORTISE_NEEDS_STEADY_WALL_CLOCK)
+    if(NOT fixture IN_LIST steady)
+        mortise_add_wall_clock_test(conformance_${fixture}_wall_clock_jumping conformance_tests jump=3600
+            --gtest_filter=${filter})
+    endif()
     string(REPLACE "*/${fixture}:*/${fixture}_*" "*shop*/${fixture}*:*lease*/${fixture}*" filter "${filter}")
     mortise_add_wall_clock_test(conformance_${fixture}_wall_clock_off conformance_tests offset=3600
         --gtest_filter=${filter})
