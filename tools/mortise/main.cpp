@@ -16,5 +16,6 @@ static void fill_standard_descriptors() {
 int main(int count, char** given) {
     fill_standard_descriptors();
     ::setenv("GRPC_POLL_STRATEGY", "poll", 0);  // we fork, and gRPC has other ways that do not outlive that
+    ::setenv("GRPC_VERBOSITY", "NONE", 0);      // what it has to say we say ourselves
     return command::dispatch(std::vector<std::string>(given + (count > 0 ? 1 : 0), given + count));
 }

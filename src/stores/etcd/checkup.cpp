@@ -2,72 +2,153 @@
 
 #include "base/text.hpp"
 #include "rpc.pb.h"
+#include "stores/etcd/names.hpp"
 #include "stores/etcd/requests.hpp"
 
+#include <array>
+#include <cstdio>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace mortise::inline v0::stores::etcd {
 namespace {
 
 using grade = finding::grade;
+using version = std::array<int, 3>;
 
-struct member_report {
-    bool answered = false;
-    std::string trouble{};
-    mortise_etcd::status_response said{};
-    spi::duration took{};
+std::optional<version> version_of(const std::string& text) {
+    version v{};
+    if (std::sscanf(text.c_str(), "%d.%d.%d", &v[0], &v[1], &v[2]) != 3) return std::nullopt;
+    return v;
+}
+
+// What was wrong with leases, and the releases of each line that mended it.
+struct known_bug {
+    const char* what;
+    std::vector<version> mended;  // by line, rising
 };
+const std::vector<known_bug>& bugs_of_leases() {
+    static const auto& all = *new std::vector<known_bug>{
+        {"a leader that stood still may end leases that are alive", {{3, 4, 31}, {3, 5, 13}}},
+        {"a lease that was revoked may be reported as kept alive", {{3, 4, 38}, {3, 5, 23}, {3, 6, 5}}},
+        {"a member that stood still may answer from the past", {{3, 4, 42}, {3, 5, 28}, {3, 6, 9}}},
+    };
+    return all;
+}
+
+bool has(const known_bug& bug, const version& v) {
+    for (const version& mended : bug.mended)
+        if (v[0] == mended[0] && v[1] == mended[1]) return v < mended;
+    return v < bug.mended.front();
+}
+
+void look_at(const member_report& one, std::vector<finding>& found) {
+    const std::string who = "member " + one.address;
+    if (!one.answered) {
+        found.push_back({grade::warning, who + " does not answer: " + one.trouble,
+                         "start it, or take it out of the store's address"});
+        return;
+    }
+    found.push_back({grade::good, who + " is etcd " + one.version + " and answers in " + base::readable(one.took)});
+    if (!one.has_leader)
+        found.push_back({grade::problem, who + " knows no leader, so nothing can be locked",
+                         "bring back a majority of the members"});
+    for (const std::string& each : one.errors)
+        if (each.find("no leader") == std::string::npos)
+            found.push_back({grade::problem, who + " says: " + each,
+                             "see etcdctl alarm list; after NOSPACE compact and defragment, then disarm it"});
+    const auto v = version_of(one.version);
+    if (!v) return;
+    if (*v < version{3, 4, 0})
+        found.push_back({grade::problem, who + " is older than etcd 3.4", "upgrade it"});
+    else
+        for (const known_bug& bug : bugs_of_leases())
+            if (has(bug, *v))
+                found.push_back({grade::warning, who + " has a known bug: " + bug.what,
+                                 "upgrade to etcd 3.4.42, 3.5.28, 3.6.9 or newer"});
+}
 
 struct examination {
     std::mutex mutex;
     std::vector<member_report> members;
+    spi::duration shortest_lease{};
     std::size_t missing = 0;
     spi::reply<std::vector<finding>> done;
-};
 
-std::vector<finding> findings_of(const settings& how, const members& cluster, const std::vector<member_report>& all) {
-    std::vector<finding> found;
-    std::size_t well = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const member_report& one = all[i];
-        const std::string who = "member " + cluster.address_of(i);
-        if (!one.answered) {
-            found.push_back({grade::warning, who + " does not answer: " + one.trouble,
-                             "start it, or take it out of the store's address"});
-            continue;
+    void answered(const settings& how) {
+        spi::reply<std::vector<finding>> tell;
+        {
+            std::scoped_lock guard{mutex};
+            if (--missing > 0) return;
+            tell = std::move(done);
         }
-        ++well;
-        found.push_back(
-            {grade::good, who + " is etcd " + one.said.version() + " and answers in " + base::readable(one.took)});
-        if (one.said.leader() == 0)
-            found.push_back({grade::warning, who + " knows no leader", "bring back a majority of the members"});
+        tell(findings_of(how, members, shortest_lease));
     }
-    if (well == 0) found.push_back({grade::problem, "no member of " + how.shown() + " can be reached", "start etcd"});
-    return found;
-}
+};
 
 }  // namespace
 
-void check_up(const settings& how, members& cluster, spi::clock& clock, spi::reply<std::vector<finding>> done) {
+std::vector<finding> findings_of(const settings& how, const std::vector<member_report>& all,
+                                 spi::duration shortest_lease) {
+    std::vector<finding> found;
+    std::size_t well = 0;
+    for (const member_report& one : all) {
+        look_at(one, found);
+        well += one.answered ? 1 : 0;
+    }
+    if (well == 0)
+        found.push_back({grade::problem, "no member of " + how.shown() + " can be reached",
+                         "start etcd, or look at the address, the user and the certificates"});
+    if (how.endpoints.size() == 1)
+        found.push_back({grade::note, "one member is named: while it is down nothing is locked or renewed",
+                         "name all members, etcd://host,host,host"});
+    if (!how.tls.on && !how.user.empty())
+        found.push_back({grade::warning, "the password is sent unencrypted", "use etcds://"});
+    if (shortest_lease > spi::duration::zero())
+        found.push_back({grade::note, "the shortest lease is " + base::readable(shortest_lease) +
+                                          ", one and a half elections of the cluster"});
+    return found;
+}
+
+void check_up(const settings& how, const std::shared_ptr<members>& cluster, spi::clock& clock,
+              spi::reply<std::vector<finding>> done) {
     const auto all = std::make_shared<examination>();
-    all->members.resize(cluster.count());
-    all->missing = cluster.count();
+    all->members.resize(cluster->count());
+    all->missing = cluster->count() + 1;
     all->done = std::move(done);
     const spi::time_point sent = clock.now();
-    for (std::size_t i = 0; i < cluster.count(); ++i)
-        cluster.ask_one(i, method::status, {}, how.timeout,
-                        [all, i, sent, &clock, &cluster, how](const outcome& said, const std::string& bytes) {
-                            std::unique_lock held{all->mutex};
-                            member_report& one = all->members[i];
-                            one.took = clock.now() - sent;
-                            one.answered = said.ok() && one.said.ParseFromString(bytes);
-                            one.trouble = said.detail;
-                            if (--all->missing > 0) return;
-                            held.unlock();
-                            all->done(findings_of(how, cluster, all->members));
-                        });
+    for (std::size_t i = 0; i < cluster->count(); ++i) {
+        all->members[i].address = cluster->address_of(i);
+        cluster->ask_one(i, method::status, {}, how.timeout,
+                         [all, i, sent, &clock, how](const outcome& said, const std::string& bytes) {
+                             mortise_etcd::status_response read;
+                             {
+                                 std::scoped_lock guard{all->mutex};
+                                 member_report& one = all->members[i];
+                                 one.took = clock.now() - sent;
+                                 one.answered = said.ok() && read.ParseFromString(bytes);
+                                 one.trouble = said.detail;
+                                 one.version = read.version();
+                                 one.has_leader = read.leader() != 0;
+                                 one.errors.assign(read.errors().begin(), read.errors().end());
+                             }
+                             all->answered(how);
+                         });
+    }
+    const std::int64_t brief = lease_of(claim_id::random());
+    cluster->ask(method::grant_lease, grant_lease_request(brief, 1), how.timeout,
+                 [all, cluster, brief, how](const outcome& said, const std::string& bytes) {
+                     mortise_etcd::lease_grant_response given;
+                     if (said.ok() && given.ParseFromString(bytes)) {
+                         cluster->ask(method::revoke_lease, lease_request(brief), how.timeout,
+                                      [](const outcome&, const std::string&) {});
+                         std::scoped_lock guard{all->mutex};
+                         all->shortest_lease = std::chrono::seconds{given.ttl()};
+                     }
+                     all->answered(how);
+                 });
 }
 
 }  // namespace mortise::inline v0::stores::etcd

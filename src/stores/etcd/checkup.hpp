@@ -8,10 +8,28 @@
 #include <mortise/finding.hpp>
 #include <mortise/spi/store.hpp>
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace mortise::inline v0::stores::etcd {
 
-void check_up(const settings& how, members& cluster, spi::clock& clock, spi::reply<std::vector<finding>> done);
+// What one member said of itself.
+struct member_report {
+    std::string address{};
+    bool answered = false;
+    std::string trouble{};  // else
+    std::string version{};
+    bool has_leader = true;
+    std::vector<std::string> errors{};  // that it tells of, alarms among them
+    spi::duration took{};               // to answer
+};
+
+// Pure. `shortest_lease`: what the cluster gives to who asks for one second; zero if it did not say.
+std::vector<finding> findings_of(const settings& how, const std::vector<member_report>& all,
+                                 spi::duration shortest_lease);
+
+void check_up(const settings& how, const std::shared_ptr<members>& cluster, spi::clock& clock,
+              spi::reply<std::vector<finding>> done);
 
 }  // namespace mortise::inline v0::stores::etcd

@@ -76,7 +76,7 @@ public:
     void break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done);
     void close() noexcept;
 
-    members& cluster() { return *cluster_; }
+    const std::shared_ptr<members>& cluster() const { return cluster_; }
 
 private:
     using record = std::shared_ptr<claim_record>;

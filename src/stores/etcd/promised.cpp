@@ -23,7 +23,8 @@ mortise::promises promised_by(const settings& how) {
             "At the end of its lease (30 s unless said otherwise), and an election later if the leader changed; at "
             "once with its client.",
         .assumes = {"The clocks of client and server run equally fast to within 1 % (client_options::drift).",
-                    "etcd is 3.4.25, 3.5.8 or newer: older ones may end leases early when a leader was frozen."},
+                    "etcd is 3.4.42, 3.5.28, 3.6.9 or newer: leases of older ones have known bugs, most of all after a "
+                    "leader stood still."},
         .ends = {"A holder is paused past its lease: another is let in, with a larger token.",
                  "An operator revokes the lease or deletes the key. The holder is told at once.",
                  "A restore from a snapshot. Tokens may be given once more unless it was made with --bump-revision."},

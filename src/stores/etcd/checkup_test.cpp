@@ -1,0 +1,61 @@
+// What the doctor says of a cluster.
+#include "stores/etcd/checkup.hpp"
+
+#include <gmock/gmock.h>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string story_of(const std::vector<member_report>& all, spi::duration shortest = {}, settings how = {}) {
+    how.endpoints.resize(all.size(), "a:2379");
+    std::string text;
+    for (const finding& one : findings_of(how, all, shortest)) {
+        text += std::string(to_string(one.is)) + ": " + one.what + " -> " + one.remedy + "\n";
+        EXPECT_TRUE(one.is <= finding::grade::note || !one.remedy.empty()) << one.what;
+    }
+    return text;
+}
+
+member_report well(const std::string& version) {
+    return {.address = "a:2379", .answered = true, .version = version, .took = std::chrono::milliseconds{2}};
+}
+
+TEST(etcd_checkup, knows_versions_that_break_leases) {
+    EXPECT_THAT(story_of({well("3.4.23")}), HasSubstr("may end leases that are alive"));
+    EXPECT_THAT(story_of({well("3.4.31")}), Not(HasSubstr("may end leases that are alive")));
+    EXPECT_THAT(story_of({well("3.4.31")}), HasSubstr("reported as kept alive"));
+    EXPECT_THAT(story_of({well("3.5.12")}), HasSubstr("may end leases that are alive"));
+    EXPECT_THAT(story_of({well("3.6.4")}), HasSubstr("reported as kept alive"));
+    for (const char* good : {"3.4.42", "3.5.28", "3.6.9", "3.7.0"})
+        EXPECT_THAT(story_of({well(good)}), Not(HasSubstr("known bug"))) << good;
+    EXPECT_THAT(story_of({well("3.3.9")}), HasSubstr("problem: member a:2379 is older than etcd 3.4"));
+}
+
+TEST(etcd_checkup, tells_of_members_that_are_not_well) {
+    const member_report down{.address = "b:2379", .trouble = "connection refused"};
+    EXPECT_THAT(story_of({well("3.6.9"), down}),
+                HasSubstr("warning: member b:2379 does not answer: connection refused"));
+    EXPECT_THAT(story_of({well("3.6.9"), down}), Not(HasSubstr("problem")));
+    EXPECT_THAT(story_of({down}), HasSubstr("problem: no member of"));
+    member_report alone = well("3.6.9");
+    alone.has_leader = false;
+    EXPECT_THAT(story_of({alone}), HasSubstr("problem: member a:2379 knows no leader"));
+    member_report full = well("3.6.9");
+    full.errors = {"memberID:1 alarm:NOSPACE"};
+    EXPECT_THAT(story_of({full}), HasSubstr("NOSPACE"));
+}
+
+TEST(etcd_checkup, tells_of_leases_and_of_open_passwords) {
+    EXPECT_THAT(story_of({well("3.6.9")}, std::chrono::seconds{2}), HasSubstr("shortest lease is 2000 ms"));
+    settings open;
+    open.user = "ann";
+    open.password = "open-sesame";
+    EXPECT_THAT(story_of({well("3.6.9")}, {}, open), HasSubstr("unencrypted"));
+    EXPECT_THAT(story_of({well("3.6.9")}, {}, open), Not(HasSubstr("open-sesame")));
+}
+
+}  // namespace
+}  // namespace mortise::inline v0::stores::etcd
