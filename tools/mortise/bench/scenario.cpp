@@ -35,6 +35,10 @@ bool is_etcd(const entrant& one) {
     return !one.lock.raw && one.store->promises().store.starts_with("etcd");
 }
 
+bool is_zookeeper(const entrant& one) {
+    return !one.lock.raw && one.store->promises().store.starts_with("zookeeper");
+}
+
 void enter(scenario& plan, const subject_store& store, const std::vector<raw_limit>& limits, const names& where,
            std::size_t baseline) {
     for (const raw_limit& each : limits) plan.entrants.push_back({&store, raw_on(each, where), baseline});
@@ -105,6 +109,8 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
         if (alone && is_host(each) && of.name == "rate") return bar{bar::side::at_least, 0.1};
         if (alone && is_redis(each) && of.name == "pair p50")  // of two scripts; with a lazy release, one and a half
             return bar{bar::side::at_most, each.lock.name.ends_with(lazy_release) ? 0.75 : 1.15};
+        if (alone && is_zookeeper(each) && of.name == "pair p50")  // it lists the line too
+            return bar{bar::side::at_most, 1.5};
         const bool hands_over = !each.lock.name.ends_with(no_hand_over);
         if (apart && !hands_over && is_redis(each) && of.name == "process switches")
             return bar{bar::side::at_least, 1 / 1.6};
@@ -160,6 +166,7 @@ scenario handoff(placement where, bool idle, const subject_stores& stores, const
         // In quick succession on one processor the kernel must switch back and forth once more for us than for who
         // alternates by itself, so that figure has no bar.
         if (is_redis(each) && of.name == "p50") return bar{bar::side::at_most, 1.6};
+        if (is_zookeeper(each) && of.name == "p50") return bar{bar::side::at_most, 1.5};
         if (is_host(each) && of.name == "p50" && (idle || where == placement::apart)) return bar{bar::side::at_most, 3};
         return std::nullopt;
     };
@@ -201,7 +208,8 @@ scenario crowd(const subject_stores& stores, const options& how) {
     };
     plan.bar_for = [](const entrant& each, const metric& of) -> std::optional<bar> {
         if (is_redis(each) && of.name == "commands per hand-over") return bar{bar::side::at_most, 2.2, false};
-        if (is_etcd(each) && of.name == "commands per hand-over") return bar{bar::side::at_most, 3, false};
+        if ((is_etcd(each) || is_zookeeper(each)) && of.name == "commands per hand-over")
+            return bar{bar::side::at_most, 3, false};
         return std::nullopt;
     };
     return plan;
