@@ -26,9 +26,11 @@ failovers:
 
 # Locks that are shared with programs of other languages.
 interop:
-	@. .ci/lib.sh && need default-jdk-headless libcurator-recipes-java
+	@. .ci/lib.sh && need default-jdk-headless libcurator-recipes-java golang-go golang-etcd-server-dev
 	@./test -N >/dev/null
-	@MORTISE_INTEROP=1 build/src/stores/zookeeper/store_zookeeper_tests '--gtest_filter=zookeeper_interop.*'
+	@failed=0; for store in zookeeper etcd; do \
+		MORTISE_INTEROP=1 build/src/stores/$$store/store_$${store}_tests "--gtest_filter=$${store}_interop.*" || failed=1; \
+	done; exit $$failed
 
 # host: beside flock(2), a robust mutex and the bare futex.
 bench:

@@ -1,8 +1,9 @@
-// etcdctl lock and Mortise on one name.
+// etcdctl lock, Go's concurrency.Mutex and Mortise on one name.
 #include "stores/etcd/servers/suite.hpp"
 #include "support/children.hpp"
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -69,6 +70,44 @@ TEST_F(etcd_interop, etcdctl_lock_and_mortise_exclude_each_other) {
     EXPECT_EQ(theirs, 2 * times_by_them);
     EXPECT_EQ(overlaps, 0);
     EXPECT_FALSE(std::filesystem::exists(twice));
+}
+
+// Only make interop has a compiler for it.
+TEST_F(etcd_interop, go_concurrency_mutex_and_mortise_exclude_each_other) {
+    if (std::getenv("MORTISE_INTEROP") == nullptr) GTEST_SKIP() << "make interop runs it";
+    const testing::scratch_directory room;
+    const std::string inside = room / "inside";
+    const std::string program = room / "contend";
+    const std::string build = "GO111MODULE=off GOPATH=/usr/share/gocode GOCACHE=" + (room / "cache") + " go build -o " +
+                              program + " " MORTISE_SOURCE_DIR "/src/stores/etcd/interop/contend.go";
+    ASSERT_EQ(std::system(build.c_str()), 0) << build;
+    const auto times_by_us = static_cast<int>(testing::scale(850));
+    const auto times_by_go = static_cast<int>(testing::scale(300));
+    std::atomic<int> ours{0};
+    std::atomic<int> overlaps{0};
+    const std::string said = room / "said";
+    {
+        std::vector<std::jthread> both;
+        for (int t = 0; t < 2; ++t)
+            both.emplace_back([&] {
+                client locks{literal(), {.hand_over_turns = 0}};
+                for (int n = 0; n < times_by_us; ++n) {
+                    const hold mine = locks.acquire("go", {.wait = 60s});
+                    if (!std::filesystem::create_directory(inside)) ++overlaps;
+                    std::this_thread::sleep_for(200us);
+                    std::filesystem::remove(inside);
+                    ++ours;
+                }
+            });
+        const std::string run = program + " " + all().addresses() + " go " + std::to_string(times_by_go) + " " +
+                                inside + " >" + said + " 2>&1";
+        EXPECT_EQ(std::system(run.c_str()), 0);
+    }
+    std::string last;
+    std::getline(std::ifstream{said}, last);
+    EXPECT_EQ(last, "overlaps 0");
+    EXPECT_EQ(overlaps, 0);
+    EXPECT_EQ(ours, 2 * times_by_us);
 }
 
 }  // namespace
