@@ -16,10 +16,10 @@ namespace mortise::inline v0::stores::etcd {
 namespace {
 
 using grade = finding::grade;
-using version = std::array<int, 3>;
+using release_number = std::array<int, 3>;
 
-std::optional<version> version_of(const std::string& text) {
-    version v{};
+std::optional<release_number> version_of(const std::string& text) {
+    release_number v{};
     if (std::sscanf(text.c_str(), "%d.%d.%d", &v[0], &v[1], &v[2]) != 3) return std::nullopt;
     return v;
 }
@@ -27,7 +27,7 @@ std::optional<version> version_of(const std::string& text) {
 // What was wrong with leases, and the releases of each line that mended it.
 struct known_bug {
     const char* what;
-    std::vector<version> mended;  // by line, rising
+    std::vector<release_number> mended;  // by line, rising
 };
 const std::vector<known_bug>& bugs_of_leases() {
     static const auto& all = *new std::vector<known_bug>{
@@ -38,8 +38,8 @@ const std::vector<known_bug>& bugs_of_leases() {
     return all;
 }
 
-bool has(const known_bug& bug, const version& v) {
-    for (const version& mended : bug.mended)
+bool has(const known_bug& bug, const release_number& v) {
+    for (const release_number& mended : bug.mended)
         if (v[0] == mended[0] && v[1] == mended[1]) return v < mended;
     return v < bug.mended.front();
 }
@@ -61,7 +61,7 @@ void look_at(const member_report& one, std::vector<finding>& found) {
                              "see etcdctl alarm list; after NOSPACE compact and defragment, then disarm it"});
     const auto v = version_of(one.version);
     if (!v) return;
-    if (*v < version{3, 4, 0})
+    if (*v < release_number{3, 4, 0})
         found.push_back({grade::problem, who + " is older than etcd 3.4", "upgrade it"});
     else
         for (const known_bug& bug : bugs_of_leases())

@@ -10,19 +10,19 @@
 namespace mortise::inline v0::stores::etcd {
 namespace {
 
-using enum spi::claim_answer::verdict;
+using claim_verdict = spi::claim_answer::verdict;
 
 // A lock that is fought over changes between reading and writing. After so many times, whoever asks decides.
 constexpr int most_tries = 8;
 
 spi::claim_answer answer_of(const outcome& failed) {
-    return {.is = failed.is == outcome::verdict::refused ? refused : unknown,
+    return {.is = failed.is == outcome::verdict::refused ? claim_verdict::refused : claim_verdict::unknown,
             .reason = failed.reason,
             .detail = failed.detail};
 }
 
 spi::claim_answer not_understood() {
-    return {.is = unknown, .reason = errc::unreachable, .detail = "an answer of etcd could not be read"};
+    return {.is = claim_verdict::unknown, .reason = errc::unreachable, .detail = "an answer of etcd could not be read"};
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ desk::record desk::record_of(const spi::claim_request& wanted) {
 }
 
 void desk::claim(const spi::claim_request& wanted, claimed done) {
-    if (remembered(wanted.name, wanted.id)) return done({.is = refused, .reason = errc::cancelled});
+    if (remembered(wanted.name, wanted.id)) return done({.is = claim_verdict::refused, .reason = errc::cancelled});
     enter(record_of(wanted), std::move(done));
 }
 
@@ -126,37 +126,39 @@ void desk::send_entry(const record& who, entering how, std::int64_t read_at, int
         else
             on.reset();
     }
-    if (!on) return done({.is = refused, .reason = errc::cancelled});  // released meanwhile
-    cluster_->ask(method::txn, enter_request(who->at, who->mine.value(), on->id, how, read_at), how_.timeout,
-                  [self = shared_from_this(), who, on, tries, done = std::move(done)](
-                      const outcome& said, const std::string& bytes) mutable {
-                      txn_said read;
-                      if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
-                      const bool understood = read.read && read.found;
-                      const bool in_line = understood && read.found->find(who->line_id) != nullptr;
-                      bool over = false;
-                      {
-                          std::scoped_lock guard{self->mutex_};
-                          --who->entering;
-                          if (said.is == outcome::verdict::unknown || (said.ok() && !understood)) who->in_doubt = true;
-                          if (in_line) who->entered = true;
-                          over = who->is == claim_record::phase::over;
-                          if (said.no_lease && who->on == on) who->on.reset();
-                      }
-                      if (over) return done({.is = refused, .reason = errc::cancelled});
-                      if (said.no_lease) {  // it has ended: with another one, then
-                          self->leases_->forget(on);
-                          return done({.is = unknown, .reason = errc::unreachable, .detail = "its lease has ended"});
-                      }
-                      if (!said.ok()) {
-                          if (said.is == outcome::verdict::refused && !who->in_doubt) self->drop(who);
-                          return done(answer_of(said));
-                      }
-                      if (!understood) return done(not_understood());
-                      if (in_line) return self->conclude(who, *read.found, std::move(done));
-                      if (who->queue) return done({.is = refused, .reason = errc::cancelled});  // marked as gone
-                      self->try_to_enter(who, *read.found, tries + 1, std::move(done));
-                  });
+    if (!on) return done({.is = claim_verdict::refused, .reason = errc::cancelled});  // released meanwhile
+    cluster_->ask(
+        method::txn, enter_request(who->at, who->mine.value(), on->id, how, read_at), how_.timeout,
+        [self = shared_from_this(), who, on, tries, done = std::move(done)](const outcome& said,
+                                                                            const std::string& bytes) mutable {
+            txn_said read;
+            if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
+            const bool understood = read.read && read.found;
+            const bool in_line = understood && read.found->find(who->line_id) != nullptr;
+            bool over = false;
+            {
+                std::scoped_lock guard{self->mutex_};
+                --who->entering;
+                if (said.is == outcome::verdict::unknown || (said.ok() && !understood)) who->in_doubt = true;
+                if (in_line) who->entered = true;
+                over = who->is == claim_record::phase::over;
+                if (said.no_lease && who->on == on) who->on.reset();
+            }
+            if (over) return done({.is = claim_verdict::refused, .reason = errc::cancelled});
+            if (said.no_lease) {  // it has ended: with another one, then
+                self->leases_->forget(on);
+                return done(
+                    {.is = claim_verdict::unknown, .reason = errc::unreachable, .detail = "its lease has ended"});
+            }
+            if (!said.ok()) {
+                if (said.is == outcome::verdict::refused && !who->in_doubt) self->drop(who);
+                return done(answer_of(said));
+            }
+            if (!understood) return done(not_understood());
+            if (in_line) return self->conclude(who, *read.found, std::move(done));
+            if (who->queue) return done({.is = claim_verdict::refused, .reason = errc::cancelled});  // marked as gone
+            self->try_to_enter(who, *read.found, tries + 1, std::move(done));
+        });
 }
 
 // Would it hold at the end of this line? Then it enters, if nobody else has.
@@ -175,9 +177,10 @@ void desk::try_to_enter(const record& who, const line& found, int tries, claimed
     if (judged.is == is::holds && !leased) return with_lease(who, entering::if_same, found.revision, std::move(done));
     if (judged.is == is::holds && tries < most_tries)
         return send_entry(who, entering::if_same, found.revision, tries, std::move(done));
-    if (judged.is == is::holds) return done({.is = unknown, .reason = errc::busy, .detail = "it is fought over"});
-    spi::claim_answer no{.is = busy, .standing = standing_of(found, judged)};
-    if (judged.is == is::other_kind) no = {.is = refused, .reason = errc::kind_mismatch};
+    if (judged.is == is::holds)
+        return done({.is = claim_verdict::unknown, .reason = errc::busy, .detail = "it is fought over"});
+    spi::claim_answer no{.is = claim_verdict::busy, .standing = standing_of(found, judged)};
+    if (judged.is == is::other_kind) no = {.is = claim_verdict::refused, .reason = errc::kind_mismatch};
     if (leased && who->own_lease) return withdraw(who, std::move(no), std::move(done));
     drop(who);
     done(std::move(no));
@@ -198,7 +201,7 @@ void desk::look(const record& who, claimed done) {
                           }
                           over = who->is == claim_record::phase::over;
                       }
-                      if (over) return done ? done({.is = refused, .reason = errc::cancelled}) : void();
+                      if (over) return done ? done({.is = claim_verdict::refused, .reason = errc::cancelled}) : void();
                       const txn_said read = said.ok() ? read_txn(self->keys_, who->at.folder, bytes) : txn_said{};
                       if (!read.found) {
                           if (done) return done(said.ok() ? not_understood() : answer_of(said));
@@ -233,7 +236,8 @@ void desk::conclude(const record& who, const line& found, claimed done) {
         as_we_think = who->on && who->on->id == mine.lease;
     }
     if (!as_we_think)  // on an earlier lease, of which we do not know how long it lasts
-        return withdraw(who, {.is = unknown, .reason = errc::unreachable, .detail = "its lease has ended"},
+        return withdraw(who,
+                        {.is = claim_verdict::unknown, .reason = errc::unreachable, .detail = "its lease has ended"},
                         std::move(done));
     const base::line_verdict judged = base::judge(found.shape(), who->line_id, found.floor);
     switch (judged.is) {
@@ -241,11 +245,11 @@ void desk::conclude(const record& who, const line& found, claimed done) {
             return grant(who, mine.at.counter(), std::move(done));
         case is::waits:
             if (who->queue) return wait_in(who, found, judged, std::move(done));
-            return withdraw(who, {.is = busy, .standing = standing_of(found, judged)}, std::move(done));
+            return withdraw(who, {.is = claim_verdict::busy, .standing = standing_of(found, judged)}, std::move(done));
         case is::other_kind:
-            return withdraw(who, {.is = refused, .reason = errc::kind_mismatch}, std::move(done));
+            return withdraw(who, {.is = claim_verdict::refused, .reason = errc::kind_mismatch}, std::move(done));
         default:
-            return withdraw(who, {.is = refused, .reason = errc::unsupported}, std::move(done));
+            return withdraw(who, {.is = claim_verdict::refused, .reason = errc::unsupported}, std::move(done));
     }
 }
 
@@ -269,11 +273,11 @@ void desk::wait_in(const record& who, const line& found, const base::line_verdic
             }
         }
     }
-    if (!on) return done ? done({.is = unknown}) : void();
+    if (!on) return done ? done({.is = claim_verdict::unknown}) : void();
     if (first && who->own_lease) leases_->keep_on(on, true);
     if (!same) watch_for(who, found, judged.watch);
     for (const watcher::number each : before) watcher_->cancel(each);
-    if (done) done({.is = queued, .standing = standing_of(found, judged)});
+    if (done) done({.is = claim_verdict::queued, .standing = standing_of(found, judged)});
 }
 
 // Looks again when one of them has gone.
@@ -335,7 +339,7 @@ void desk::grant(const record& who, std::uint64_t counter, claimed done) {
         std::scoped_lock guard{mutex_};
         on = who->on;
     }
-    if (!on) return done ? done({.is = unknown, .reason = errc::unreachable}) : void();
+    if (!on) return done ? done({.is = claim_verdict::unknown, .reason = errc::unreachable}) : void();
     const lease_book::terms known = leases_->terms_of(*on);
     const spi::duration age = around_.clock.now() - known.proven;
     bool told = false;
@@ -346,7 +350,9 @@ void desk::grant(const record& who, std::uint64_t counter, claimed done) {
     if (told || age < (who->renewed ? known.life / 2 : known.life / 20)) return granted(who, counter, std::move(done));
     leases_->keep(on, [self = shared_from_this(), who, counter, done = std::move(done)](lease_book::answer is) mutable {
         if (is == lease_book::answer::alive) return self->granted(who, counter, std::move(done));
-        if (done) return done({.is = unknown, .reason = errc::unreachable, .detail = "its lease was not confirmed"});
+        if (done)
+            return done(
+                {.is = claim_verdict::unknown, .reason = errc::unreachable, .detail = "its lease was not confirmed"});
         self->woken(who);
     });
 }

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using enum spi::renewal_answer;
+using renewal_is = spi::renewal_answer;
 
 // A hold's key is watched when it has been held for a moment: most are not.
 constexpr milliseconds watched_after{200};
@@ -40,7 +40,7 @@ struct desk::renewal_round {
 
 void desk::renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) {
     const auto round = std::make_shared<renewal_round>();
-    round->answers.assign(due.size(), unknown);
+    round->answers.assign(due.size(), renewal_is::unknown);
     round->missing = due.size();
     round->done = std::move(done);
 
@@ -62,9 +62,9 @@ void desk::renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::
                [round, each](spi::renewal_answer said) { round->answer({each}, said); });
     for (auto& [on, places] : by_lease)
         leases_->keep(on, [round, places = std::move(places)](lease_book::answer is) {
-            round->answer(places, is == lease_book::answer::alive  ? renewed
-                                  : is == lease_book::answer::gone ? lost
-                                                                   : unknown);
+            round->answer(places, is == lease_book::answer::alive  ? renewal_is::renewed
+                                  : is == lease_book::answer::gone ? renewal_is::lost
+                                                                   : renewal_is::unknown);
         });
 }
 
@@ -76,19 +76,20 @@ void desk::extend(std::string name, const claim_id& id, spi::duration life,
                   [self = shared_from_this(), at, id, life, then = std::move(then)](const outcome& said,
                                                                                     const std::string& bytes) mutable {
                       const txn_said read = said.ok() ? read_txn(self->keys_, at.folder, bytes) : txn_said{};
-                      if (!read.found) return then(unknown);
+                      if (!read.found) return then(renewal_is::unknown);
                       const entry* mine = read.found->find(self->line_id_of(id));
-                      if (mine == nullptr) return then(lost);
+                      if (mine == nullptr) return then(renewal_is::lost);
                       using is = base::line_verdict::verdict;
                       if (base::judge(read.found->shape(), mine->at.id, read.found->floor).is != is::holds)
-                          return then(lost);
-                      if (life == spi::duration::zero()) return then(renewed);
+                          return then(renewal_is::lost);
+                      if (life == spi::duration::zero()) return then(renewal_is::renewed);
                       self->cluster_->ask(method::left_of_lease, lease_request(mine->lease), self->how_.timeout,
                                           [self, key = mine->key, its = *mine, id, life, then = std::move(then)](
                                               const outcome& told, const std::string& text) mutable {
                                               mortise_etcd::lease_left left;
-                                              if (!told.ok() || !left.ParseFromString(text)) return then(unknown);
-                                              if (left.ttl() <= 0) return then(lost);
+                                              if (!told.ok() || !left.ParseFromString(text))
+                                                  return then(renewal_is::unknown);
+                                              if (left.ttl() <= 0) return then(renewal_is::lost);
                                               if (seconds{left.granted_ttl()} < life)
                                                   return self->move_to_longer(key, its, life, id, std::move(then));
                                               const auto on = std::make_shared<lease>();
@@ -96,9 +97,9 @@ void desk::extend(std::string name, const claim_id& id, spi::duration life,
                                               on->life = seconds{left.granted_ttl()};
                                               self->leases_->keep(
                                                   on, [then = std::move(then)](lease_book::answer is_it) mutable {
-                                                      then(is_it == lease_book::answer::alive  ? renewed
-                                                           : is_it == lease_book::answer::gone ? lost
-                                                                                               : unknown);
+                                                      then(is_it == lease_book::answer::alive  ? renewal_is::renewed
+                                                           : is_it == lease_book::answer::gone ? renewal_is::lost
+                                                                                               : renewal_is::unknown);
                                                   });
                                           });
                   });
@@ -110,21 +111,21 @@ void desk::move_to_longer(const std::string& key, entry found, spi::duration lif
     leases_->own(lease_of(claim_id::random()), life,
                  [self = shared_from_this(), key, found = std::move(found), id, then = std::move(then)](
                      const outcome& said, const std::shared_ptr<lease>& longer) mutable {
-                     if (!said.ok()) return then(unknown);
+                     if (!said.ok()) return then(renewal_is::unknown);
                      const bool had_its_own = std::exchange(found.own_lease, true);
                      self->cluster_->ask(
                          method::txn, move_request(key, found.modified, found.value(), longer->id), self->how_.timeout,
                          [self, found, had_its_own, longer, id, then = std::move(then)](
                              const outcome& told, const std::string& bytes) mutable {
                              const txn_said read = told.ok() ? read_txn(self->keys_, {}, bytes) : txn_said{};
-                             if (!read.succeeded) return then(unknown);
+                             if (!read.succeeded) return then(renewal_is::unknown);
                              {
                                  std::scoped_lock guard{self->mutex_};
                                  if (const auto it = self->claims_.find(id); it != self->claims_.end())
                                      it->second->on = longer;
                              }
                              if (had_its_own) self->leases_->revoke(found.lease, {});
-                             then(renewed);
+                             then(renewal_is::renewed);
                          });
                  });
 }

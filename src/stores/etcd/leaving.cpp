@@ -10,7 +10,7 @@ namespace mortise::inline v0::stores::etcd {
 namespace {
 
 using std::chrono::seconds;
-using enum spi::release_answer;
+using release_is = spi::release_answer;
 
 // How long an ended claim is remembered, and how long one that may still arrive is kept out.
 constexpr seconds remembered_for{10};
@@ -49,9 +49,9 @@ void desk::release(std::string_view name, const claim_id& id, spi::reply<spi::re
                           who->leaving = false;
                           if (!known) who->leave_in_doubt = true;
                       }
-                      if (!known) return done(unknown);
+                      if (!known) return done(release_is::unknown);
                       if (read.deleted() == 0) return self->leave(name, id, who, false, std::move(done));
-                      self->end_leaving(name, id, who, released, std::move(done));
+                      self->end_leaving(name, id, who, release_is::released, std::move(done));
                   });
 }
 
@@ -71,7 +71,7 @@ void desk::leave(std::string_view name, const claim_id& id, const record& who, b
                           std::scoped_lock guard{self->mutex_};
                           who->leave_in_doubt = true;
                       }
-                      if (!read.read) return done(unknown);
+                      if (!read.read) return done(release_is::unknown);
                       if (mark) self->wipe_later(at.gone_key);
                       self->left(name, id, who, read, std::move(done));
                   });
@@ -80,7 +80,9 @@ void desk::leave(std::string_view name, const claim_id& id, const record& who, b
 void desk::left(const std::string& name, const claim_id& id, const record& who, const txn_said& read,
                 spi::reply<spi::release_answer> done) {
     const bool others = read.found && !read.found->entries.empty();
-    const spi::release_answer said = read.succeeded || read.marked ? released : others ? taken_over : expired;
+    const spi::release_answer said = read.succeeded || read.marked ? release_is::released
+                                     : others                      ? release_is::taken_over
+                                                                   : release_is::expired;
     bool doubt = false;
     std::shared_ptr<lease> on;
     if (who) {
@@ -88,14 +90,15 @@ void desk::left(const std::string& name, const claim_id& id, const record& who, 
         doubt = who->leave_in_doubt && who->entered;
         on = who->on;
     }
-    if (said != released && doubt && on) {
+    if (said != release_is::released && doubt && on) {
         // It may have been us, a moment ago. While the lease lives, who else?
         cluster_->ask(method::left_of_lease, lease_request(on->id), how_.timeout,
                       [self = shared_from_this(), name, id, who, said, done = std::move(done)](
                           const outcome& told, const std::string& bytes) mutable {
                           mortise_etcd::lease_left left;
-                          if (!told.ok() || !left.ParseFromString(bytes)) return done(unknown);
-                          self->end_leaving(name, id, who, left.ttl() > 0 ? released : said, std::move(done));
+                          if (!told.ok() || !left.ParseFromString(bytes)) return done(release_is::unknown);
+                          self->end_leaving(name, id, who, left.ttl() > 0 ? release_is::released : said,
+                                            std::move(done));
                       });
         return;
     }
@@ -128,7 +131,7 @@ void desk::end_leaving(const std::string& name, const claim_id& id, const record
     }
     // Only without its lease can it not come back.
     leases_->revoke(on, [said, done = std::move(done)](const outcome& told) mutable {
-        done(told.ok() || told.no_lease ? said : unknown);
+        done(told.ok() || told.no_lease ? said : release_is::unknown);
     });
 }
 

@@ -93,7 +93,7 @@ void put(txn_request& into, const std::string& key) {
 void remove(txn_request& from, const std::string& key) {
     from.add_success()->mutable_remove()->set_key(key);
 }
-void if_absent(txn_request& all, const std::string& key) {
+void unless_there(txn_request& all, const std::string& key) {
     auto& one = *all.add_compare();
     one.set_key(key);
     one.set_target(1);
@@ -110,8 +110,8 @@ public:
         txn_request begin;
         remove(begin, mine_ + ".gone");
         if (side == 1) {
-            if_absent(begin, theirs_);  // else the first turn is over
-            if_absent(begin, theirs_ + ".gone");
+            unless_there(begin, theirs_);  // else the first turn is over
+            unless_there(begin, theirs_ + ".gone");
             put(begin, mine_);
         }
         const auto said = cluster_.ask(begin);
@@ -143,7 +143,7 @@ public:
     }
     void unlock() override {
         txn_request pass;
-        if_absent(pass, theirs_ + ".gone");
+        unless_there(pass, theirs_ + ".gone");
         put(pass, mine_);
         remove(pass, theirs_);
         if (cluster_.ask(pass).succeeded()) return;

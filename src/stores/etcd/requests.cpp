@@ -13,7 +13,7 @@ namespace {
 using mortise_etcd::compare;
 using mortise_etcd::txn_request;
 
-constexpr std::string_view version = "1";
+constexpr std::string_view value_format = "1";
 constexpr std::string_view floor_key = "floor";
 
 enum comparison { equal = 0, greater = 1, less = 2 };
@@ -76,7 +76,7 @@ std::string hex_word(std::uint64_t n) {
 
 // "1 id capacity weight own-lease stamped counter place instead-of pid" and two lines: host, label.
 std::string entry::value() const {
-    std::string text{version};
+    std::string text{value_format};
     text += " " + hex_word(at.id.bits[0]) + " " + hex_word(at.id.bits[1]);
     for (const std::uint64_t n : {std::uint64_t{at.capacity}, std::uint64_t{at.weight},
                                   std::uint64_t{detached    ? 2u
@@ -96,7 +96,7 @@ bool entry::read_value(std::string_view text) {
     std::uint64_t counter = 0;
     in >> first >> std::hex >> at.id.bits[0] >> at.id.bits[1] >> std::dec >> at.capacity >> at.weight >> own >>
         stamped >> counter >> at.place >> std::hex >> at.instead_of.bits[0] >> at.instead_of.bits[1] >> std::dec >> pid;
-    if (!in || first != version || at.capacity < 1 || at.weight < 1 || at.weight > at.capacity) return false;
+    if (!in || first != value_format || at.capacity < 1 || at.weight < 1 || at.weight > at.capacity) return false;
     in.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
     std::getline(in, host);
     std::getline(in, label);
