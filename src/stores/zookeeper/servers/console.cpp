@@ -11,7 +11,7 @@
 namespace mortise::inline v0::stores::zookeeper::servers {
 namespace {
 
-constexpr std::chrono::seconds plenty{20};
+constexpr std::chrono::seconds answers_in{20};
 
 void no_log(const char*) {}
 
@@ -45,7 +45,7 @@ struct console::handle {
     explicit handle(const std::string& servers, const clientid_t* as = nullptr)
         : zk(zookeeper_init2(servers.c_str(), &handle::watcher, 20'000, as, this, 0, &no_log)) {
         std::unique_lock held{mutex};
-        const bool came = zk != nullptr && news.wait_for(held, plenty, [&] { return connected || expired; });
+        const bool came = zk != nullptr && news.wait_for(held, answers_in, [&] { return connected || expired; });
         held.unlock();
         if (came) return;
         if (zk != nullptr) zookeeper_close(zk);
