@@ -255,6 +255,12 @@ spi::grant claims::grant_of(const entry& e) const {
 // Not its turn: watches what has to go first, or goes away if it was not to wait.
 void claims::wait(const entry_ptr& e, const base::line_verdict& said, std::span<const node_name> line) {
     using enum spi::claim_answer::verdict;
+    if (!e->queue &&
+        only_leavers_before(e, line)) {  // they were told to go before it came: it looks again without them
+        for (const node_name& one : line)
+            if (is_leaving(one.entry.id)) watch(e, e->line + "/" + one.name);
+        return;
+    }
     if (e->queue)
         for (const claim_id& id : said.watch)
             if (const node_name* before = find(line, id)) watch(e, e->line + "/" + before->name);
@@ -273,6 +279,18 @@ void claims::wait(const entry_ptr& e, const base::line_verdict& said, std::span<
                          answer(e, {.is = queued, .standing = how}, say);
                          if (e->again) proceed(e, say);
                      });
+}
+
+bool claims::is_leaving(const claim_id& id) const {
+    const entry_ptr e = known(id);
+    return e && e->leaving;
+}
+
+// Whether it would not have to wait but for claims of ours that are on their way out.
+bool claims::only_leavers_before(const entry_ptr& e, std::span<const node_name> line) const {
+    std::vector<base::line_entry> rest = entries_of(line);
+    std::erase_if(rest, [&](const base::line_entry& one) { return is_leaving(one.id); });
+    return rest.size() < line.size() && base::judge(rest, e->id).is != verdict::waits;
 }
 
 // Told once, by touched(). What is watched already need not be asked for.

@@ -113,6 +113,8 @@ private:
     void not_exchanged(const entry_ptr& e);
     void stamp(const entry_ptr& e, const node_stat& floor);
     void wait(const entry_ptr& e, const base::line_verdict& said, std::span<const node_name> line);
+    bool is_leaving(const claim_id& id) const;
+    bool only_leavers_before(const entry_ptr& e, std::span<const node_name> line) const;
     void watch(const entry_ptr& e, const std::string& node);
     void grant(const entry_ptr& e, later& say);
     void step_back(const entry_ptr& e, spi::claim_answer because, later& say);

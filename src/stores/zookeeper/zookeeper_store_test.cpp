@@ -6,6 +6,7 @@
 #include <mortise/shared_mutex.hpp>
 
 #include <algorithm>
+#include <future>
 #include <mutex>
 #include <shared_mutex>
 
@@ -22,6 +23,26 @@ TEST_F(zookeeper_store, tokens_are_the_numbers_of_transactions) {
     const token second = locks.acquire("other").token();
     EXPECT_GT(second.counter(), first.counter()) << "of all names together";
     EXPECT_LT(second.counter(), first.counter() + 100);
+}
+
+TEST_F(zookeeper_store, who_waited_through_an_upgrade_has_the_larger_token) {
+    client locks{url()};
+    client others{url()};
+    shared_mutex lock{locks, "n"};
+    lock.lock_upgradeable();
+    auto writer = std::async(std::launch::async, [&] { return shared_mutex(others, "n").acquire({.wait = plenty}); });
+    ASSERT_TRUE(eventually([&] { return line("n").size() == 2; }));
+    ASSERT_TRUE(lock.try_upgrade_for(plenty));
+    const token upgraded = lock.hold().token();
+    lock.unlock();
+    const hold theirs = writer.get();
+    EXPECT_GT(theirs.token(), upgraded) << "though its node is older";
+    const auto shown = locks.list();
+    ASSERT_EQ(shown.size(), 1u);
+    EXPECT_EQ(shown.front().holder.token.counter(), theirs.token().counter());
+    std::error_code ec;
+    EXPECT_TRUE(locks.break_lock("n", theirs.token(), "by that token", ec)) << ec.message();
+    EXPECT_TRUE(eventually([&] { return !theirs.valid(); }));
 }
 
 TEST_F(zookeeper_store, odd_and_huge_names_are_names) {
