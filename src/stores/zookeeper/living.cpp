@@ -100,10 +100,13 @@ std::optional<spi::duration> claims::session_timeout() const {
     return session_ != 0 ? std::optional{window_.timeout()} : std::nullopt;
 }
 
+// Whoever waits for an answer is not answered any more: the replies go, and with them what they keep alive.
 void claims::close() noexcept {
     if (closed_.exchange(true)) return;
+    std::unordered_map<claim_id, entry_ptr> forgotten;
     const std::scoped_lock guard{mutex_};
     if (beating_ != 0) around_.clock.cancel(beating_);
+    forgotten.swap(entries_);
 }
 
 }  // namespace mortise::inline v0::stores::zookeeper
