@@ -3,12 +3,15 @@
 #include "base/quiet_thread.hpp"
 #include "stores/zookeeper/session_window.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <iterator>
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
 #define THREADED
@@ -113,19 +116,44 @@ struct session::machinery : std::enable_shared_from_this<machinery> {
 
     static void watcher(zhandle_t* of, int type, int now, const char* path, void* context);
 
+    // What the C client has to answer. It forgets some when a handle is closed in bad times.
+    struct open_call {
+        virtual ~open_call() = default;
+        virtual void abandon() = 0;
+    };
+    std::mutex calls_mutex;
+    std::unordered_set<open_call*> calls;
+
+    void forget(open_call* which) {
+        const std::scoped_lock guard{calls_mutex};
+        calls.erase(which);
+    }
+
     // What a callback of the C client's is given. `Arguments` are what ours takes.
     template <class... Arguments>
-    struct call {
+    struct call final : open_call {
         std::shared_ptr<machinery> of;
         unique_function<void(const outcome&, Arguments...)> done;
 
+        call(std::shared_ptr<machinery> home, unique_function<void(const outcome&, Arguments...)> then)
+            : of(std::move(home)), done(std::move(then)) {}
+
         void finish(int code, Arguments... arguments) {
             const std::unique_ptr<call> gone{this};
+            of->forget(this);
             if (!of->closed) done(outcome_of(code), std::forward<Arguments>(arguments)...);
         }
+        // Before the C client hears of it.
+        void given(const zhandle_t* to) {
+            if (to == nullptr) return;
+            const std::scoped_lock guard{of->calls_mutex};
+            of->calls.insert(this);
+        }
+        void abandon() override { finish(ZCONNECTIONLOSS, std::decay_t<Arguments>{}...); }
         // The C client did not take it: the keeper answers.
         void fail(int code) {
             machinery& by = *of;
+            by.forget(this);
             const std::scoped_lock guard{by.mutex};
             by.errands.emplace_back([this, code] { finish(code, std::decay_t<Arguments>{}...); });
             by.news.notify_one();
@@ -229,7 +257,21 @@ bool session::machinery::drop() {
         of_old = std::move(current);
         if (of_old) of_old->in_use = false;
     }
-    if (old != nullptr) zookeeper_close(old);
+    if (old != nullptr) {
+        std::unordered_set<open_call*> asked;
+        {
+            const std::scoped_lock guard{calls_mutex};
+            asked = calls;
+        }
+        zookeeper_close(old);
+        std::unordered_set<open_call*> unanswered;
+        {
+            const std::scoped_lock guard{calls_mutex};
+            std::ranges::copy_if(asked, std::inserter(unanswered, unanswered.end()),
+                                 [&](open_call* one) { return calls.contains(one); });
+        }
+        for (open_call* one : unanswered) one->abandon();
+    }
     return of_old && of_old->connected;
 }
 
@@ -304,6 +346,7 @@ void session::create(const std::string& path, const std::string& data, kind what
                      unique_function<void(const outcome&, const std::string&, const node_stat&)> done) {
     auto* call = inside_->calling(std::move(done));
     inside_->ask([this_is = inside_.get(), path, data, what, call](zhandle_t* with) {
+        call->given(with);
         const int mode = what == kind::ephemeral_in_line ? ZOO_EPHEMERAL_SEQUENTIAL
                          : what == kind::container       ? ZOO_CONTAINER
                                                          : ZOO_PERSISTENT;
@@ -325,6 +368,7 @@ void session::create(const std::string& path, const std::string& data, kind what
 void session::remove(const std::string& path, unique_function<void(const outcome&)> done) {
     auto* call = inside_->calling(std::move(done));
     inside_->ask([path, call](zhandle_t* with) {
+        call->given(with);
         const int taken = with == nullptr ? static_cast<int>(ZCLOSING)
                                           : zoo_adelete(
                                                 with, path.c_str(), -1,
@@ -341,6 +385,7 @@ void session::children(const std::string& path,
                        unique_function<void(const outcome&, std::vector<std::string>, const node_stat&)> done) {
     auto* call = inside_->calling(std::move(done));
     inside_->ask([path, call](zhandle_t* with) {
+        call->given(with);
         const int taken =
             with == nullptr
                 ? static_cast<int>(ZCLOSING)
@@ -361,6 +406,7 @@ void session::children(const std::string& path,
 void session::read(const std::string& path, unique_function<void(const outcome&, std::string, const node_stat&)> done) {
     auto* call = inside_->calling(std::move(done));
     inside_->ask([path, call](zhandle_t* with) {
+        call->given(with);
         const int taken =
             with == nullptr
                 ? static_cast<int>(ZCLOSING)
@@ -380,6 +426,7 @@ void session::read(const std::string& path, unique_function<void(const outcome&,
 void session::look(const std::string& path, bool watch, unique_function<void(const outcome&, const node_stat&)> done) {
     auto* call = inside_->calling(std::move(done));
     inside_->ask([path, watch, call](zhandle_t* with) {
+        call->given(with);
         const int taken = with == nullptr
                               ? static_cast<int>(ZCLOSING)
                               : zoo_aexists(
@@ -405,6 +452,7 @@ void session::change_all(std::vector<change> what,
     auto* call = inside_->calling(std::move(done));
     auto* room = new answers{.call = call, .results = std::vector<zoo_op_result_t>(what.size())};
     inside_->ask([this_is = inside_.get(), what = std::move(what), room](zhandle_t* with) {
+        room->call->given(with);
         const ACL_vector* who = this_is->how.user.empty() ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
         std::vector<zoo_op_t> ops(what.size());
         for (std::size_t i = 0; i < what.size(); ++i) {
@@ -444,6 +492,7 @@ void session::change_all(std::vector<change> what,
 void session::sync(unique_function<void(const outcome&)> done) {
     auto* call = inside_->calling(std::move(done));
     inside_->ask([this_is = inside_.get(), call](zhandle_t* with) {
+        call->given(with);
         const int taken = with == nullptr ? static_cast<int>(ZCLOSING)
                                           : zoo_async(
                                                 with, this_is->how.root.empty() ? "/" : this_is->how.root.c_str(),
