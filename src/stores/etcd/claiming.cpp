@@ -54,7 +54,10 @@ desk::record desk::record_of(const spi::claim_request& wanted) {
             known->slot = take_slot(known->name);
             known->at.key = keys_.key_of(known->name, me_, *known->slot);
         }
-        known->mine = {.at = {.id = known->line_id, .capacity = wanted.capacity, .weight = wanted.weight},
+        known->mine = {.at = {.id = known->line_id,
+                              .capacity = wanted.capacity,
+                              .weight = wanted.weight,
+                              .instead_of = wanted.instead_of},
                        .own_lease = known->own_lease,
                        .detached = known->detached,
                        .pid = around_.pid,
@@ -81,6 +84,7 @@ void desk::enter(const record& who, claimed done) {
         queue = who->queue;
     }
     if (in_line) return look(who, std::move(done));
+    if (who->mine.at.to_be_exchanged()) return with_lease(who, entering::anyhow, 0, std::move(done));
     if (who->own_lease && !has_lease && !queue) return look_before_entering(who, std::move(done));
     with_lease(who, queue ? entering::anyhow : entering::if_empty, 0, std::move(done));
 }
@@ -156,7 +160,8 @@ void desk::send_entry(const record& who, entering how, std::int64_t read_at, int
             }
             if (!understood) return done(not_understood());
             if (in_line) return self->conclude(who, *read.found, std::move(done));
-            if (who->queue) return done({.is = claim_verdict::refused, .reason = errc::cancelled});  // marked as gone
+            if (who->queue || who->mine.at.to_be_exchanged())  // marked as gone
+                return done({.is = claim_verdict::refused, .reason = errc::cancelled});
             self->try_to_enter(who, *read.found, tries + 1, std::move(done));
         });
 }
@@ -205,13 +210,7 @@ void desk::look(const record& who, claimed done) {
                       const txn_said read = said.ok() ? read_txn(self->keys_, who->at.folder, bytes) : txn_said{};
                       if (!read.found) {
                           if (done) return done(said.ok() ? not_understood() : answer_of(said));
-                          // Not answered: the core will ask, but it need not wait so long.
-                          self->around_.clock.at(self->around_.clock.now() + std::chrono::milliseconds{50},
-                                                 [weak = self->weak_from_this(), who] {
-                                                     if (const auto home = weak.lock())
-                                                         home->cluster_->guarded([&] { home->woken(who); });
-                                                 });
-                          return;
+                          return self->look_soon(who);
                       }
                       if (again) self->woken(who);
                       if (read.found->find(who->line_id) != nullptr)
@@ -221,20 +220,37 @@ void desk::look(const record& who, claimed done) {
                           std::scoped_lock guard{self->mutex_};
                           if (who->is == claim_record::phase::held) who->is = claim_record::phase::asking;
                           who->entered = false;
+                          who->mine.at.place = 0;  // it has nobody's place any more
+                          who->mine.at.stamped = false;
                       }
                       self->enter(who, std::move(done));
                   });
+}
+
+// Not answered: the core will ask, but it need not wait so long.
+void desk::look_soon(const record& who) {
+    around_.clock.at(around_.clock.now() + std::chrono::milliseconds{50}, [weak = weak_from_this(), who] {
+        if (const auto self = weak.lock()) self->cluster_->guarded([&] { self->woken(who); });
+    });
 }
 
 void desk::conclude(const record& who, const line& found, claimed done) {
     using is = base::line_verdict::verdict;
     const entry& mine = *found.find(who->line_id);
     bool as_we_think = false;
+    bool told = false;
     {
         std::scoped_lock guard{mutex_};
         who->seen_at = found.revision;
+        who->floor_seen = found.floor != 0;
         as_we_think = who->on && who->on->id == mine.lease;
+        told = who->is == claim_record::phase::held;
+        if (!who->exchanging) {
+            who->mine.at.place = mine.at.place;
+            who->mine.at.stamped = mine.at.stamped;
+        }
     }
+    if (mine.at.place != 0) replaced(who);
     if (!as_we_think)  // on an earlier lease, of which we do not know how long it lasts
         return withdraw(who,
                         {.is = claim_verdict::unknown, .reason = errc::unreachable, .detail = "its lease has ended"},
@@ -242,14 +258,22 @@ void desk::conclude(const record& who, const line& found, claimed done) {
     const base::line_verdict judged = base::judge(found.shape(), who->line_id, found.floor);
     switch (judged.is) {
         case is::holds:
+            if (judged.to_be_stamped && !told) return stamp(who, found, std::move(done));
             return grant(who, mine.at.counter(), std::move(done));
+        case is::may_exchange:
+            return exchange(who, found, judged, std::move(done));
         case is::waits:
+            not_replaced(who);
             if (who->queue) return wait_in(who, found, judged, std::move(done));
             return withdraw(who, {.is = claim_verdict::busy, .standing = standing_of(found, judged)}, std::move(done));
         case is::other_kind:
             return withdraw(who, {.is = claim_verdict::refused, .reason = errc::kind_mismatch}, std::move(done));
         default:
-            return withdraw(who, {.is = claim_verdict::refused, .reason = errc::unsupported}, std::move(done));
+            not_replaced(who);
+            return withdraw(who,
+                            {.is = claim_verdict::refused,
+                             .reason = judged.is == is::would_deadlock ? errc::would_deadlock : errc::lost},
+                            std::move(done));
     }
 }
 
@@ -385,11 +409,26 @@ void desk::granted(const record& who, std::uint64_t counter, claimed done) {
 
 // Out of the line again, and answered only then.
 void desk::withdraw(const record& who, spi::claim_answer then, claimed done) {
+    bool exchanging = false;
+    {
+        std::scoped_lock guard{mutex_};
+        exchanging = who->exchanging;
+        if (exchanging && done)
+            who->asked_meanwhile.push_back(std::move(done));
+        else if (!exchanging)
+            who->withdrawing = true;
+    }
+    if (exchanging) return;
     cluster_->ask(method::txn, leave_request(who->at, who->slot ? who->mine.value() : std::string{}, false, 0),
                   how_.timeout,
                   [self = shared_from_this(), who, then = std::move(then), done = std::move(done)](
                       const outcome& said, const std::string&) mutable {
-                      if (!said.ok()) return done ? done(answer_of(said)) : void();
+                      if (!said.ok()) {
+                          std::unique_lock held{self->mutex_};
+                          who->withdrawing = false;
+                          held.unlock();
+                          return done ? done(answer_of(said)) : void();
+                      }
                       self->drop(who);
                       auto end = [self, who, then = std::move(then), done = std::move(done)](const outcome&) mutable {
                           if (done) return done(std::move(then));

@@ -7,7 +7,7 @@
 //
 // A claim's key is written by one transaction, which also reads the line; so a free lock is taken in one trip. Whoever was
 // woken reads the line once more, and finds its own key there or does not. The verbs are in claiming.cpp, leaving.cpp,
-// keeping.cpp and listing.cpp.
+// keeping.cpp, exchanging.cpp and listing.cpp.
 #pragma once
 
 #include "stores/etcd/leases.hpp"
@@ -59,6 +59,11 @@ struct claim_record {
     bool leaving = false;         // a release is on its way that does not look at what it deletes
     bool looking = false;
     bool look_again = false;
+    bool exchanging = false;                                       // a request to take a hold's place is on its way
+    bool withdrawing = false;                                      // it is to be in the line no longer
+    bool being_replaced = false;                                   // perhaps: another claim of ours takes its place
+    bool floor_seen = false;                                       // beside its line
+    std::vector<spi::reply<spi::claim_answer>> asked_meanwhile{};  // while exchanging
     std::vector<watcher::number> watches{};
     std::vector<claim_id> watched{};  // while it waits: whose keys these are on
 };
@@ -108,11 +113,24 @@ private:
     mortise::holder holder_of(const entry& who);
     void drop(const record& who);
 
+    void look_soon(const record& who);
+
+    // exchanging
+    void exchange(const record& who, const line& found, const base::line_verdict& judged, claimed done);
+    void exchanged(const record& who, const outcome& said, const txn_said& read, std::vector<claimed> asked);
+    void replaced(const record& who);
+    void not_replaced(const record& who);
+    void stamp(const record& who, const line& found, claimed done);
+    void wipe_floor(const record& who);
+    static std::uint64_t counter_of(const txn_said& written);
+
     // leaving
     void leave(std::string_view name, const claim_id& id, const record& who, bool mark,
                spi::reply<spi::release_answer> done);
     void left(const std::string& name, const claim_id& id, const record& who, const txn_said& read,
               spi::reply<spi::release_answer> done);
+    void take_away(const std::string& name, const claim_id& id, const record& who, const entry& its,
+                   spi::reply<spi::release_answer> done);
     void end_leaving(const std::string& name, const claim_id& id, const record& who, spi::release_answer said,
                      spi::reply<spi::release_answer> done);
     void mark_as_released(const claim_id& id, unique_function<void()> then);

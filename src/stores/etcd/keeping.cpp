@@ -180,7 +180,7 @@ void desk::hold_gone(const record& who) {
                       bool soon = false;
                       {
                           std::scoped_lock guard{self->mutex_};
-                          if (who->is != claim_record::phase::held) return;
+                          if (who->is != claim_record::phase::held || who->being_replaced) return;
                           if (!read.found || read.found->find(who->line_id) != nullptr) {
                               if (read.found) who->seen_at = read.revision;
                               who->watches.clear();

@@ -60,20 +60,35 @@ void desk::leave(std::string_view name, const claim_id& id, const record& who, b
     const place at = who ? who->at : place_of(name, id);
     const std::int64_t on = mark ? who->on->id : 0;
     const std::string value = who && who->slot ? who->mine.value() : std::string{};
-    cluster_->ask(method::txn, leave_request(at, value, mark, on), how_.timeout,
-                  [self = shared_from_this(), name = std::string(name), id, who, mark, at, done = std::move(done)](
-                      const outcome& said, const std::string& bytes) mutable {
-                      if (said.no_lease && mark)  // what may still arrive needs that lease too
-                          return self->leave(name, id, who, false, std::move(done));
-                      txn_said read;
-                      if (said.ok()) read = read_txn(self->keys_, at.folder, bytes);
-                      if (!read.read && who) {
-                          std::scoped_lock guard{self->mutex_};
-                          who->leave_in_doubt = true;
-                      }
-                      if (!read.read) return done(release_is::unknown);
-                      if (mark) self->wipe_later(at.gone_key);
-                      self->left(name, id, who, read, std::move(done));
+    cluster_->ask(
+        method::txn, leave_request(at, value, mark, on), how_.timeout,
+        [self = shared_from_this(), name = std::string(name), id, who, mark, at, done = std::move(done)](
+            const outcome& said, const std::string& bytes) mutable {
+            if (said.no_lease && mark)  // what may still arrive needs that lease too
+                return self->leave(name, id, who, false, std::move(done));
+            txn_said read;
+            if (said.ok()) read = read_txn(self->keys_, at.folder, bytes);
+            if (!read.read && who) {
+                std::scoped_lock guard{self->mutex_};
+                who->leave_in_doubt = true;
+            }
+            if (!read.read) return done(release_is::unknown);
+            // Under another value: it was exchanged or stamped, and that was not answered.
+            if (const entry* its = !read.succeeded && who && read.found ? read.found->find(who->line_id) : nullptr)
+                return self->take_away(name, id, who, *its, std::move(done));
+            if (mark) self->wipe_later(at.gone_key);
+            self->left(name, id, who, read, std::move(done));
+        });
+}
+
+void desk::take_away(const std::string& name, const claim_id& id, const record& who, const entry& its,
+                     spi::reply<spi::release_answer> done) {
+    cluster_->ask(method::txn, take_away_request(its.key, its.modified), how_.timeout,
+                  [self = shared_from_this(), name, id, who, done = std::move(done)](const outcome& said,
+                                                                                     const std::string& bytes) mutable {
+                      const txn_said end = said.ok() ? read_txn(self->keys_, {}, bytes) : txn_said{};
+                      if (!end.succeeded) return done(release_is::unknown);  // it is asked again
+                      self->end_leaving(name, id, who, release_is::released, std::move(done));
                   });
 }
 
@@ -123,6 +138,7 @@ void desk::end_leaving(const std::string& name, const claim_id& id, const record
         if (own && who->on) on = who->on->id;
     }
     if (who) drop(who);
+    if (who) wipe_floor(who);
     remember(name, id, said);
     if (!own) return done(said);
     if (!must_wait) {

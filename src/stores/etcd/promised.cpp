@@ -12,6 +12,7 @@ mortise::promises promised_by(const settings& how) {
         .fifo = true,
         .detached = true,
         .leases = true,
+        .upgrades = native,
         .processes = true,
         .most_capacity = native ? base::most_capacity : 1,
         .default_lease = std::chrono::seconds{30},

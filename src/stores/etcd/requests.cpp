@@ -35,6 +35,24 @@ void if_present(txn_request& all, const std::string& key) {
     one.set_create_revision(0);
 }
 
+// It is the very one that was read: keys are used again.
+void if_created(txn_request& all, const entry& one) {
+    compare& same = *all.add_compare();
+    same.set_key(one.key);
+    same.set_target(create_revision);
+    same.set_result(equal);
+    same.set_create_revision(static_cast<std::int64_t>(one.at.arrived));
+}
+
+void if_none(txn_request& all, const std::string& from, const std::string& to) {
+    compare& one = *all.add_compare();
+    one.set_key(from);
+    one.set_range_end(to);
+    one.set_target(create_revision);
+    one.set_result(equal);
+    one.set_create_revision(0);
+}
+
 void if_value(txn_request& all, const std::string& key, const std::string& value) {
     compare& one = *all.add_compare();
     one.set_key(key);
@@ -218,6 +236,43 @@ std::string move_request(const std::string& key, std::int64_t modified, const st
     put.set_key(key);
     put.set_value(value);
     put.set_lease(lease);
+    return all.SerializeAsString();
+}
+
+std::string exchange_request(const place& at, const std::string& value, std::int64_t lease, const std::string& old_key,
+                             const std::vector<const entry*>& guards, std::uint64_t floor) {
+    txn_request all;
+    const std::string beside = at.folder + std::string(floor_key);
+    for (const entry* one : guards) if_created(all, *one);
+    if_unchanged(all, beside, static_cast<std::int64_t>(floor));
+    all.add_success()->mutable_remove()->set_key(old_key);
+    auto& put = *all.add_success()->mutable_put();
+    put.set_key(at.key);
+    put.set_value(value);
+    put.set_lease(lease);
+    all.add_success()->mutable_put()->set_key(beside);
+    return all.SerializeAsString();
+}
+
+std::string stamp_request(const entry& mine, const std::string& value, std::uint64_t floor, const std::string& folder) {
+    txn_request all;
+    const std::string beside = folder + std::string(floor_key);
+    if_created(all, mine);
+    if_unchanged(all, beside, static_cast<std::int64_t>(floor));
+    auto& put = *all.add_success()->mutable_put();
+    put.set_key(mine.key);
+    put.set_value(value);
+    put.set_lease(mine.lease);
+    all.add_success()->mutable_put()->set_key(beside);
+    return all.SerializeAsString();
+}
+
+std::string wipe_floor_request(const std::string& folder) {
+    txn_request all;
+    const std::string beside = folder + std::string(floor_key);
+    if_none(all, folder, beside);
+    if_none(all, beside + '\0', end_of(folder));
+    all.add_success()->mutable_remove()->set_key(beside);
     return all.SerializeAsString();
 }
 

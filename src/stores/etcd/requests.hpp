@@ -89,6 +89,13 @@ std::string leave_request(const place& at, const std::string& value, bool mark, 
 std::string take_away_request(const std::string& key, std::int64_t modified);
 // Moves what has not changed since to another lease.
 std::string move_request(const std::string& key, std::int64_t modified, const std::string& value, std::int64_t lease);
+// Takes the place of the claim with the old key, if all the guards are the ones that were read and the floor is.
+std::string exchange_request(const place& at, const std::string& value, std::int64_t lease, const std::string& old_key,
+                             const std::vector<const entry*>& guards, std::uint64_t floor);
+// Writes what was read once more, and the floor with it, if that has not changed.
+std::string stamp_request(const entry& mine, const std::string& value, std::uint64_t floor, const std::string& folder);
+// If nobody is in the line.
+std::string wipe_floor_request(const std::string& folder);
 std::string remove_request(const std::string& key);
 std::string put_request(const std::string& key, std::int64_t lease);
 
