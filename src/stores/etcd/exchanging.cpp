@@ -44,6 +44,7 @@ void desk::exchange(const record& who, const line& found, const base::line_verdi
                           if (read.succeeded) {
                               who->mine = changed;
                               who->seen_at = read.revision;
+                              who->floor_seen = true;
                           }
                       }
                       if (done) asked.push_back(std::move(done));
@@ -134,6 +135,7 @@ void desk::stamp(const record& who, const line& found, claimed done) {
                           if (read.succeeded) {
                               who->mine = changed;
                               who->seen_at = read.revision;
+                              who->floor_seen = true;
                           }
                       }
                       using enum spi::claim_answer::verdict;

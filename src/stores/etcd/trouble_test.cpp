@@ -3,6 +3,7 @@
 #include "support/tcp_proxy.hpp"
 
 #include <mortise/error.hpp>
+#include <mortise/shared_mutex.hpp>
 
 #include <future>
 #include <sstream>
@@ -57,6 +58,47 @@ TEST_F(etcd_trouble, an_answer_to_a_release_that_is_lost_is_given_again) {
         EXPECT_EQ(mine.release(), release_result::released) << bytes;
     }
     EXPECT_EQ(keys_of(prefix_), 0u);
+}
+
+TEST_F(etcd_trouble, an_upgrade_whose_answer_is_lost_is_one_or_the_other) {
+    client others{url()};
+    for (const std::size_t bytes : {0u, 5u, 20u, 40u, 60u, 100u, 160u}) {
+        tcp_proxy proxy{member().port()};
+        client locks{url_at(proxy.port())};
+        shared_mutex lock{locks, "n"};
+        ASSERT_TRUE(lock.try_lock_upgradeable_for(20s)) << bytes;
+        const token reading = lock.hold().token();
+        proxy.cut_after(way::to_client, bytes);
+        ASSERT_TRUE(lock.try_upgrade_for(20s)) << bytes;
+        EXPECT_GT(lock.hold().token(), reading) << bytes;
+        EXPECT_EQ(others.list().size(), 1u) << bytes;
+        EXPECT_EQ(shared_mutex(others, "n").try_acquire_shared().reason(), errc::busy) << bytes;
+        std::this_thread::sleep_for(300ms);  // a loss would be told by now
+        EXPECT_TRUE(lock.hold().valid()) << bytes;
+        lock.unlock();
+        EXPECT_TRUE(eventually([&] { return keys_of(prefix_) == 0; })) << bytes << ": also the floor has gone";
+    }
+}
+
+TEST_F(etcd_trouble, who_waited_through_an_upgrade_has_a_larger_token) {
+    client locks{url()};
+    client others{url()};
+    shared_mutex lock{locks, "n"};
+    lock.lock_upgradeable();
+    std::promise<token> written;
+    std::jthread writer{[&] {
+        shared_mutex same{others, "n"};
+        same.lock();
+        written.set_value(same.hold().token());
+        same.unlock();
+    }};
+    ASSERT_TRUE(eventually([&] { return keys_of(prefix_) == 2; }));
+    lock.upgrade();
+    const token upgraded = lock.hold().token();
+    lock.unlock();
+    EXPECT_GT(written.get_future().get(), upgraded);
+    writer.join();
+    EXPECT_TRUE(eventually([&] { return keys_of(prefix_) == 0; }));
 }
 
 TEST_F(etcd_trouble, a_broken_connection_is_made_anew_and_the_hold_goes_on) {
