@@ -225,7 +225,7 @@ TEST_P(multi, ends_with_its_leases) {
     client locks = make_client();
     if (!locks.promises().leases) GTEST_SKIP() << "holds of this store do not end by time";
     client others = make_client();
-    multi_lock both{locks, {"a", "b"}, {.lease = 300ms, .renew = renew::off}};
+    multi_lock both{locks, {"a", "b"}, {.lease = 1s, .renew = renew::off}};
     both.lock();
     multi_lock theirs{others, {"a", "b"}};
     EXPECT_TRUE(theirs.try_lock_for(plenty));

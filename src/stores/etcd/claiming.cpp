@@ -15,6 +15,10 @@ using claim_verdict = spi::claim_answer::verdict;
 // A lock that is fought over changes between reading and writing. After so many times, whoever asks decides.
 constexpr int most_tries = 8;
 
+// How long a claim of ours takes to leave, more or less.
+constexpr std::chrono::milliseconds leaves_in{10};
+constexpr std::chrono::milliseconds longest_leave{2000};
+
 spi::claim_answer answer_of(const outcome& failed) {
     return {.is = failed.is == outcome::verdict::refused ? claim_verdict::refused : claim_verdict::unknown,
             .reason = failed.reason,
@@ -85,18 +89,18 @@ void desk::enter(const record& who, claimed done) {
     }
     if (in_line) return look(who, std::move(done));
     if (who->mine.at.to_be_exchanged()) return with_lease(who, entering::anyhow, 0, std::move(done));
-    if (who->own_lease && !has_lease && !queue) return look_before_entering(who, std::move(done));
+    if (who->own_lease && !has_lease && !queue) return look_before_entering(who, 1, std::move(done));
     with_lease(who, queue ? entering::anyhow : entering::if_empty, 0, std::move(done));
 }
 
 // A lease of its own is not worth the trouble if somebody else holds the lock.
-void desk::look_before_entering(const record& who, claimed done) {
+void desk::look_before_entering(const record& who, int tries, claimed done) {
     cluster_->ask(method::txn, read_request(who->at.folder), how_.timeout,
-                  [self = shared_from_this(), who, done = std::move(done)](const outcome& said,
-                                                                           const std::string& bytes) mutable {
+                  [self = shared_from_this(), who, tries, done = std::move(done)](const outcome& said,
+                                                                                  const std::string& bytes) mutable {
                       const txn_said read = said.ok() ? read_txn(self->keys_, who->at.folder, bytes) : txn_said{};
                       if (!read.found) return done(said.ok() ? not_understood() : answer_of(said));
-                      self->try_to_enter(who, *read.found, 1, std::move(done));
+                      self->try_to_enter(who, *read.found, tries, std::move(done));
                   });
 }
 
@@ -166,6 +170,24 @@ void desk::send_entry(const record& who, entering how, std::int64_t read_at, int
         });
 }
 
+// Claims of this client that are on their way out, and would not be in the way otherwise: a caller that gave up waiting may try
+// again at once.
+bool desk::only_we_are_in_the_way(const record& who, const line& found) {
+    std::vector<base::line_entry> shape;
+    {
+        std::scoped_lock guard{mutex_};
+        if (++who->waited_for_ourselves > longest_leave / leaves_in) return false;
+        for (const entry& one : found.entries) {
+            const auto ours = claims_.find(one.at.id);
+            if (ours == claims_.end() || ours->second->is != claim_record::phase::over) shape.push_back(one.at);
+        }
+    }
+    base::line_entry mine = who->mine.at;
+    mine.arrived = mine.written = std::numeric_limits<std::int64_t>::max();
+    shape.push_back(mine);
+    return base::judge(shape, mine.id, 0).is == base::line_verdict::verdict::holds;
+}
+
 // Would it hold at the end of this line? Then it enters, if nobody else has.
 void desk::try_to_enter(const record& who, const line& found, int tries, claimed done) {
     auto shape = found.shape();
@@ -184,6 +206,14 @@ void desk::try_to_enter(const record& who, const line& found, int tries, claimed
         return send_entry(who, entering::if_same, found.revision, tries, std::move(done));
     if (judged.is == is::holds)
         return done({.is = claim_verdict::unknown, .reason = errc::busy, .detail = "it is fought over"});
+    if (judged.is == is::waits && only_we_are_in_the_way(who, found)) {
+        around_.clock.at(
+            around_.clock.now() + leaves_in, [weak = weak_from_this(), who, tries, done = std::move(done)]() mutable {
+                if (const auto self = weak.lock())
+                    self->cluster_->guarded([&] { self->look_before_entering(who, tries, std::move(done)); });
+            });
+        return;
+    }
     spi::claim_answer no{.is = claim_verdict::busy, .standing = standing_of(found, judged)};
     if (judged.is == is::other_kind) no = {.is = claim_verdict::refused, .reason = errc::kind_mismatch};
     if (leased && who->own_lease) return withdraw(who, std::move(no), std::move(done));

@@ -51,12 +51,13 @@ struct claim_record {
     phase is = phase::asking;
     bool queue = false;
     std::shared_ptr<lease> on{};
-    bool entered = false;         // its key was seen in the line
-    std::int64_t seen_at = 0;     // the revision at which it was
-    int entering = 0;             // requests to enter it that are on their way
-    bool in_doubt = false;        // one of these ended without an answer, so may still arrive
-    bool leave_in_doubt = false;  // the same of a release
-    bool leaving = false;         // a release is on its way that does not look at what it deletes
+    bool entered = false;          // its key was seen in the line
+    std::int64_t seen_at = 0;      // the revision at which it was
+    int entering = 0;              // requests to enter it that are on their way
+    bool in_doubt = false;         // one of these ended without an answer, so may still arrive
+    bool leave_in_doubt = false;   // the same of a release
+    bool leaving = false;          // a release is on its way that does not look at what it deletes
+    int waited_for_ourselves = 0;  // how often it found only claims of ours that are leaving
     bool looking = false;
     bool look_again = false;
     bool exchanging = false;                                       // a request to take a hold's place is on its way
@@ -96,7 +97,8 @@ private:
 
     // claiming
     void enter(const record& who, claimed done);
-    void look_before_entering(const record& who, claimed done);
+    void look_before_entering(const record& who, int tries, claimed done);
+    bool only_we_are_in_the_way(const record& who, const line& found);
     void with_lease(const record& who, entering how, std::int64_t read_at, claimed done);
     void send_entry(const record& who, entering how, std::int64_t read_at, int tries, claimed done);
     void look(const record& who, claimed done);
