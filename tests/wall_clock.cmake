@@ -26,21 +26,27 @@ function(mortise_add_wall_clock_test name program setting)
     endif()
 endfunction()
 
-# Servers keep their honest clocks (support/server_group.cpp). For their fixtures, the clock that jumps is enough, and of the one
-# that is off what is about time.
+# Servers keep their honest clocks (support/server_group.cpp). With a clock that jumps, all tests of a store's plain fixture; of
+# the others, and with one that is off, what is about time.
 get_property(served GLOBAL PROPERTY MORTISE_SERVED)
+get_property(plain GLOBAL PROPERTY MORTISE_STORES)
+get_property(steady GLOBAL PROPERTY MORTISE_NEEDS_STEADY_WALL_CLOCK)
 set(apart "")
 foreach(fixture IN LISTS served)
     list(APPEND apart */${fixture} */${fixture}_*)
-    mortise_filter_of(${fixture} filter)
-    get_property(steady GLOBAL PROPERTY MORTISE_NEEDS_STEADY_WALL_CLOCK)
+    mortise_filter_of(${fixture} all)
+    string(REPLACE "*/${fixture}:*/${fixture}_*" "*shop*/${fixture}*:*lease*/${fixture}*" about_time "${all}")
+    if(fixture IN_LIST plain)
+        set(jumping ${all})
+    else()
+        set(jumping ${about_time})
+    endif()
     if(NOT fixture IN_LIST steady)
         mortise_add_wall_clock_test(conformance_${fixture}_wall_clock_jumping conformance_tests jump=3600
-            --gtest_filter=${filter})
+            --gtest_filter=${jumping})
     endif()
-    string(REPLACE "*/${fixture}:*/${fixture}_*" "*shop*/${fixture}*:*lease*/${fixture}*" filter "${filter}")
     mortise_add_wall_clock_test(conformance_${fixture}_wall_clock_off conformance_tests offset=3600
-        --gtest_filter=${filter})
+        --gtest_filter=${about_time})
 endforeach()
 list(JOIN apart ":" apart)
 
