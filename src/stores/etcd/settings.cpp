@@ -1,15 +1,14 @@
 #include "stores/etcd/settings.hpp"
 
+#include "base/address_options.hpp"
 #include "base/text.hpp"
 
 #include <mortise/error.hpp>
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <cstdint>
 #include <fstream>
-#include <functional>
-#include <map>
 #include <optional>
 #include <sstream>
 
@@ -20,26 +19,14 @@ namespace {
 
 constexpr std::string_view usual_port = "2379";
 
-[[noreturn]] void bad(const base::url& address, const std::string& what) {
-    throw error(errc::bad_url, "store address " + base::quoted(address.masked()) + ": " + what);
-}
-
-template <class Number>
-std::optional<Number> number_in(std::string_view text, Number least, Number most) {
-    Number n{};
-    const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (failed != std::errc{} || stop != text.data() + text.size() || n < least || n > most) return std::nullopt;
-    return n;
-}
-
 std::string endpoint_of(const base::url& address, std::string_view text) {
     const std::size_t colon = text.rfind(':');
     const bool has_port = colon != std::string_view::npos && text.find(']', colon) == std::string_view::npos;
     if (text.substr(0, has_port ? colon : text.size()).empty())
-        bad(address, "a host is missing; write etcd://127.0.0.1");
+        base::bad_address(address, "a host is missing; write etcd://127.0.0.1");
     if (!has_port) return std::string(text) + ":" + std::string(usual_port);
-    if (!number_in<std::uint16_t>(text.substr(colon + 1), 1, 65535))
-        bad(address, "the port of " + base::quoted(text) + " must be 1 to 65535");
+    if (!base::number_in<std::uint16_t>(text.substr(colon + 1), 1, 65535))
+        base::bad_address(address, "the port of " + base::quoted(text) + " must be 1 to 65535");
     return std::string(text);
 }
 
@@ -49,9 +36,9 @@ std::string contents_of(const base::url& address, const std::string& option, con
     struct ::stat about {};
     const std::ifstream file{path};
     std::ostringstream text;
-    if (!file || !(text << file.rdbuf())) bad(address, option + ": cannot read " + base::quoted(path));
+    if (!file || !(text << file.rdbuf())) base::bad_address(address, option + ": cannot read " + base::quoted(path));
     if (kept == privacy::secret && ::stat(path.c_str(), &about) == 0 && (about.st_mode & 077) != 0)
-        bad(address, option + ": others may read " + base::quoted(path) + "; chmod 600 it");
+        base::bad_address(address, option + ": others may read " + base::quoted(path) + "; chmod 600 it");
     return text.str();
 }
 
@@ -61,10 +48,10 @@ std::string first_line_of(const std::string& text) {
 
 std::chrono::nanoseconds duration_of(const base::url& address, const std::string& option, const std::string& text) {
     const std::size_t unit = std::min(text.find_first_not_of("0123456789"), text.size());
-    const auto count = number_in<std::int64_t>(std::string_view{text}.substr(0, unit), 1, 3'600'000);
+    const auto count = base::number_in<std::int64_t>(std::string_view{text}.substr(0, unit), 1, 3'600'000);
     const bool whole = text.substr(unit) == "s";
     if (!count || (!whole && text.substr(unit) != "ms") || (whole && *count > 3600))
-        bad(address, option + " must be a duration of 1ms to 1h, like 500ms or 2s");
+        base::bad_address(address, option + " must be a duration of 1ms to 1h, like 500ms or 2s");
     return std::chrono::milliseconds{whole ? *count * 1000 : *count};
 }
 
@@ -79,25 +66,27 @@ std::string settings::shown() const {
 settings settings::of(const base::url& address) {
     settings s;
     s.tls.on = address.scheme == "etcds";
-    if (address.hosts.empty()) bad(address, "a host is missing; write " + address.scheme + "://127.0.0.1");
+    if (address.hosts.empty())
+        base::bad_address(address, "a host is missing; write " + address.scheme + "://127.0.0.1");
     for (const std::string& host : address.hosts) s.endpoints.push_back(endpoint_of(address, host));
     if (!address.path.empty() && address.path != "/")
-        bad(address, "a path means nothing here; keys of one's own are the option prefix");
+        base::bad_address(address, "a path means nothing here; keys of one's own are the option prefix");
     s.user = address.user;
     s.password = address.password;
 
-    bool tls_options = false;
-    const std::map<std::string, std::function<void(const std::string&)>, std::less<>> options{
+    const base::address_options options{
         {"prefix",
          [&](const std::string& v) {
              if (v.empty() || v.size() > 100 || v.find_first_of("% \r\n") != std::string::npos || v.ends_with('/'))
-                 bad(address, "prefix must be 1 to 100 bytes without percent signs, spaces and a slash at its end");
+                 base::bad_address(
+                     address, "prefix must be 1 to 100 bytes without percent signs, spaces and a slash at its end");
              s.prefix = v;
          }},
         {"timeout", [&](const std::string& v) { s.timeout = duration_of(address, "timeout", v); }},
         {"protocol",
          [&](const std::string& v) {
-             if (v != "concurrency" && v != "native") bad(address, "protocol must be native or concurrency");
+             if (v != "concurrency" && v != "native")
+                 base::bad_address(address, "protocol must be native or concurrency");
              if (v == "concurrency") s.protocol = layout::concurrency;
          }},
         {"ca", [&](const std::string& v) { s.tls.authority = contents_of(address, "ca", v, privacy::open); }},
@@ -107,24 +96,19 @@ settings settings::of(const base::url& address) {
         {"password_file",
          [&](const std::string& v) {
              if (!s.password.empty())
-                 bad(address, "a password stands in the address and in password_file; leave one out");
+                 base::bad_address(address, "a password stands in the address and in password_file; leave one out");
              s.password = first_line_of(contents_of(address, "password_file", v, privacy::secret));
          }},
     };
-    for (const auto& [key, value] : address.query) {
-        const auto known = options.find(key);
-        if (known == options.end()) {
-            std::string all;
-            for (const auto& [name, ignored] : options) all += (all.empty() ? "" : ", ") + name;
-            bad(address, "there is no option " + base::quoted(key) + "; there are " + all);
-        }
-        known->second(value);
-        tls_options = tls_options || key == "ca" || key == "cert" || key == "key" || key == "server_name";
-    }
+    base::read_options(address, options);
+    const bool tls_options = std::ranges::any_of(std::array{"ca", "cert", "key", "server_name"},
+                                                 [&](const char* key) { return address.query.contains(key); });
     if (s.user.empty() != s.password.empty())
-        bad(address, "a user needs a password and a password a user: etcd://user:password@host, or password_file");
-    if (!s.tls.on && tls_options) bad(address, "ca, cert, key and server_name are for TLS; write etcds://");
-    if (s.tls.certificate.empty() != s.tls.key.empty()) bad(address, "cert and key go together");
+        base::bad_address(address,
+                          "a user needs a password and a password a user: etcd://user:password@host, or password_file");
+    if (!s.tls.on && tls_options)
+        base::bad_address(address, "ca, cert, key and server_name are for TLS; write etcds://");
+    if (s.tls.certificate.empty() != s.tls.key.empty()) base::bad_address(address, "cert and key go together");
     return s;
 }
 

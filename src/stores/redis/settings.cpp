@@ -1,14 +1,12 @@
 #include "stores/redis/settings.hpp"
 
+#include "base/address_options.hpp"
 #include "base/text.hpp"
 
 #include <mortise/error.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
-#include <functional>
-#include <map>
 #include <optional>
 
 #include <sys/stat.h>
@@ -19,29 +17,17 @@ namespace {
 constexpr std::uint16_t usual_port = 6379;
 constexpr std::uint16_t usual_sentinel_port = 26379;
 
-[[noreturn]] void bad(const base::url& address, const std::string& what) {
-    throw error(errc::bad_url, "store address " + base::quoted(address.masked()) + ": " + what);
-}
-
-template <class Number>
-std::optional<Number> number_in(std::string_view text, Number least, Number most) {
-    Number n{};
-    const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (failed != std::errc{} || stop != text.data() + text.size() || n < least || n > most) return std::nullopt;
-    return n;
-}
-
 endpoint endpoint_of(const base::url& address, std::string_view text, std::uint16_t port) {
     endpoint found{.host = std::string(text), .port = port};
     const std::size_t colon = text.rfind(':');
     if (colon != std::string_view::npos && text.find(']', colon) == std::string_view::npos) {
-        const auto given = number_in<std::uint16_t>(text.substr(colon + 1), 1, 65535);
-        if (!given) bad(address, "the port of " + base::quoted(text) + " must be 1 to 65535");
+        const auto given = base::number_in<std::uint16_t>(text.substr(colon + 1), 1, 65535);
+        if (!given) base::bad_address(address, "the port of " + base::quoted(text) + " must be 1 to 65535");
         found = {std::string(text.substr(0, colon)), *given};
     }
     if (found.host.starts_with('[') && found.host.ends_with(']'))
         found.host = found.host.substr(1, found.host.size() - 2);
-    if (found.host.empty()) bad(address, "a host is missing; write redis://127.0.0.1");
+    if (found.host.empty()) base::bad_address(address, "a host is missing; write redis://127.0.0.1");
     return found;
 }
 
@@ -49,26 +35,26 @@ std::string first_line_of(const base::url& address, const std::string& option, c
     struct ::stat about {};
     std::string line;
     std::ifstream file{path};
-    if (!file || !std::getline(file, line)) bad(address, option + ": cannot read " + base::quoted(path));
+    if (!file || !std::getline(file, line)) base::bad_address(address, option + ": cannot read " + base::quoted(path));
     if (::stat(path.c_str(), &about) == 0 && (about.st_mode & 077) != 0)
-        bad(address, option + ": others may read " + base::quoted(path) + "; chmod 600 it");
+        base::bad_address(address, option + ": others may read " + base::quoted(path) + "; chmod 600 it");
     if (line.ends_with('\r')) line.pop_back();
     return line;
 }
 
 std::chrono::nanoseconds duration_of(const base::url& address, const std::string& option, const std::string& text) {
     const std::size_t unit = std::min(text.find_first_not_of("0123456789"), text.size());
-    const auto count = number_in<std::int64_t>(std::string_view{text}.substr(0, unit), 1, 3'600'000);
+    const auto count = base::number_in<std::int64_t>(std::string_view{text}.substr(0, unit), 1, 3'600'000);
     const bool whole = text.substr(unit) == "s";
     if (!count || (!whole && text.substr(unit) != "ms") || (whole && *count > 3600))
-        bad(address, option + " must be a duration of 1ms to 1h, like 500ms or 2s");
+        base::bad_address(address, option + " must be a duration of 1ms to 1h, like 500ms or 2s");
     return std::chrono::milliseconds{whole ? *count * 1000 : *count};
 }
 
 }  // namespace
 
 std::optional<endpoint> endpoint::of(std::string_view host, std::string_view port) {
-    const auto number = number_in<std::uint16_t>(port, 1, 65535);
+    const auto number = base::number_in<std::uint16_t>(port, 1, 65535);
     return host.empty() || !number ? std::nullopt : std::optional{endpoint{std::string(host), *number}};
 }
 
@@ -81,9 +67,10 @@ settings settings::of(const base::url& address) {
     s.tls.on = address.scheme == "rediss";
     if (address.scheme == "redis+sentinel") s.shape = topology::sentinel;
     if (address.scheme == "redis+cluster") s.shape = topology::cluster;
-    if (address.hosts.empty()) bad(address, "a host is missing; write " + address.scheme + "://127.0.0.1");
+    if (address.hosts.empty())
+        base::bad_address(address, "a host is missing; write " + address.scheme + "://127.0.0.1");
     if (s.shape == topology::single && address.hosts.size() > 1)
-        bad(address, "redis:// takes one host; several are redis+sentinel://... or redis+cluster://...");
+        base::bad_address(address, "redis:// takes one host; several are redis+sentinel://... or redis+cluster://...");
     for (const std::string& host : address.hosts)
         s.endpoints.push_back(
             endpoint_of(address, host, s.shape == topology::sentinel ? usual_sentinel_port : usual_port));
@@ -93,28 +80,29 @@ settings settings::of(const base::url& address) {
     std::string_view path = address.path;
     if (path.starts_with('/')) path.remove_prefix(1);
     if (s.shape == topology::sentinel) {
-        if (path.empty()) bad(address, "the master's name is missing; write redis+sentinel://host,host,host/NAME");
+        if (path.empty())
+            base::bad_address(address, "the master's name is missing; write redis+sentinel://host,host,host/NAME");
         s.master = path;
     } else if (!path.empty()) {
-        const auto database = number_in<int>(path, 0, 1'000'000);
+        const auto database = base::number_in<int>(path, 0, 1'000'000);
         if (!database || (s.shape == topology::cluster && *database != 0))
-            bad(address, s.shape == topology::cluster ? "a cluster has no databases; leave out the path"
-                                                      : "the path must be a database's number, like /0");
+            base::bad_address(address, s.shape == topology::cluster ? "a cluster has no databases; leave out the path"
+                                                                    : "the path must be a database's number, like /0");
         s.database = *database;
     }
 
-    const std::map<std::string, std::function<void(const std::string&)>, std::less<>> options{
+    const base::address_options options{
         {"prefix",
          [&](const std::string& v) {
              if (v.empty() || v.size() > 100 || v.find_first_of("{} \r\n") != std::string::npos)
-                 bad(address, "prefix must be 1 to 100 bytes without braces and spaces");
+                 base::bad_address(address, "prefix must be 1 to 100 bytes without braces and spaces");
              s.prefix = v;
          }},
         {"timeout", [&](const std::string& v) { s.timeout = duration_of(address, "timeout", v); }},
         {"tls",
          [&](const std::string& v) {
-             if (v != "1" && v != "0") bad(address, "tls must be 0 or 1");
-             if (v == "0" && s.tls.on) bad(address, "rediss:// is TLS; write redis:// for none");
+             if (v != "1" && v != "0") base::bad_address(address, "tls must be 0 or 1");
+             if (v == "0" && s.tls.on) base::bad_address(address, "rediss:// is TLS; write redis:// for none");
              s.tls.on = v == "1";
          }},
         {"ca", [&](const std::string& v) { s.tls.ca = v; }},
@@ -124,7 +112,7 @@ settings settings::of(const base::url& address) {
         {"password_file",
          [&](const std::string& v) {
              if (!s.password.empty())
-                 bad(address, "a password stands in the address and in password_file; leave one out");
+                 base::bad_address(address, "a password stands in the address and in password_file; leave one out");
              s.password = first_line_of(address, "password_file", v);
          }},
         {"sentinel_user", [&](const std::string& v) { s.sentinel_user = v; }},
@@ -132,28 +120,20 @@ settings settings::of(const base::url& address) {
          [&](const std::string& v) { s.sentinel_password = first_line_of(address, "sentinel_password_file", v); }},
         {"wait",
          [&](const std::string& v) {
-             const auto given = number_in<unsigned>(v, 0, 100);
-             if (!given) bad(address, "wait must be a number of replicas, 0 to 100");
+             const auto given = base::number_in<unsigned>(v, 0, 100);
+             if (!given) base::bad_address(address, "wait must be a number of replicas, 0 to 100");
              s.replicas = *given;
          }},
         {"wait_timeout", [&](const std::string& v) { s.replica_timeout = duration_of(address, "wait_timeout", v); }},
     };
-    for (const auto& [key, value] : address.query) {
-        const auto known = options.find(key);
-        if (known == options.end()) {
-            std::string all;
-            for (const auto& [name, ignored] : options) all += (all.empty() ? "" : ", ") + name;
-            bad(address, "there is no option " + base::quoted(key) + "; there are " + all);
-        }
-        known->second(value);
-    }
+    base::read_options(address, options);
     if (!s.user.empty() && s.password.empty())
-        bad(address, "a user needs a password: redis://user:password@host, or the option password_file");
+        base::bad_address(address, "a user needs a password: redis://user:password@host, or the option password_file");
     if (s.shape != topology::sentinel && !(s.sentinel_user + s.sentinel_password).empty())
-        bad(address, "sentinel_user and sentinel_password_file are for redis+sentinel://");
+        base::bad_address(address, "sentinel_user and sentinel_password_file are for redis+sentinel://");
     if (!s.tls.on && !(s.tls.ca + s.tls.certificate + s.tls.key + s.tls.server_name).empty())
-        bad(address, "ca, cert, key and server_name are for TLS; write rediss:// or tls=1");
-    if (s.tls.certificate.empty() != s.tls.key.empty()) bad(address, "cert and key go together");
+        base::bad_address(address, "ca, cert, key and server_name are for TLS; write rediss:// or tls=1");
+    if (s.tls.certificate.empty() != s.tls.key.empty()) base::bad_address(address, "cert and key go together");
     try {
         if (s.tls.on) s.tls.loaded = load(s.tls);
     } catch (const error& e) {

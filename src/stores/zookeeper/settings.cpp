@@ -1,13 +1,12 @@
 #include "stores/zookeeper/settings.hpp"
 
+#include "base/address_options.hpp"
 #include "base/text.hpp"
 
 #include <mortise/error.hpp>
 
 #include <charconv>
 #include <fstream>
-#include <functional>
-#include <map>
 #include <optional>
 
 #include <sys/stat.h>
@@ -16,10 +15,6 @@ namespace mortise::inline v0::stores::zookeeper {
 namespace {
 
 constexpr int usual_port = 2181;
-
-[[noreturn]] void bad(const base::url& address, const std::string& what) {
-    throw error(errc::bad_url, "store address " + base::quoted(address.masked()) + ": " + what);
-}
 
 std::optional<int> whole_number(std::string_view text, int least, int most) {
     int n = 0;
@@ -32,8 +27,9 @@ std::string server_of(const base::url& address, const std::string& host) {
     const std::size_t colon = host.rfind(':');
     const bool has_port = colon != std::string::npos && host.find(']', colon) == std::string::npos;
     if (has_port && !whole_number(std::string_view{host}.substr(colon + 1), 1, 65535))
-        bad(address, "the port of " + base::quoted(host) + " must be 1 to 65535");
-    if ((has_port ? colon : host.size()) == 0) bad(address, "a host is missing; write zookeeper://127.0.0.1");
+        base::bad_address(address, "the port of " + base::quoted(host) + " must be 1 to 65535");
+    if ((has_port ? colon : host.size()) == 0)
+        base::bad_address(address, "a host is missing; write zookeeper://127.0.0.1");
     return has_port ? host : host + ":" + std::to_string(usual_port);
 }
 
@@ -42,12 +38,13 @@ std::string root_of(const base::url& address) {
     while (root.ends_with('/')) root.pop_back();
     if (root.empty()) return settings{}.root;
     if (root.size() > 200 || !base::valid_utf8(root) || base::has_control(root))
-        bad(address, "the path must be at most 200 bytes of UTF-8 without control characters");
+        base::bad_address(address, "the path must be at most 200 bytes of UTF-8 without control characters");
     const std::string closed = root + "/";
     for (const char* odd : {"//", "/./", "/../"})
         if (closed.find(odd) != std::string::npos)
-            bad(address, "the path must be a node's, like /mortise: no empty part, no . and no ..");
-    if (closed.starts_with("/zookeeper/")) bad(address, "/zookeeper belongs to the servers; choose another path");
+            base::bad_address(address, "the path must be a node's, like /mortise: no empty part, no . and no ..");
+    if (closed.starts_with("/zookeeper/"))
+        base::bad_address(address, "/zookeeper belongs to the servers; choose another path");
     return root;
 }
 
@@ -57,7 +54,7 @@ std::chrono::milliseconds session_of(const base::url& address, const std::string
     const auto count = whole_number(std::string_view{text}.substr(0, unit), 1, 3'600'000);
     const int scale = seconds ? 1000 : 1;
     if (!count || (!seconds && text.substr(unit) != "ms") || *count > 3'600'000 / scale || *count * scale < 1000)
-        bad(address, "session must be a duration of 1s to 1h, like 30s");
+        base::bad_address(address, "session must be a duration of 1s to 1h, like 30s");
     return std::chrono::milliseconds{*count * scale};
 }
 
@@ -65,9 +62,10 @@ std::string secret_in(const base::url& address, const std::string& path) {
     struct ::stat about {};
     std::string line;
     std::ifstream file{path};
-    if (!file || !std::getline(file, line)) bad(address, "password_file: cannot read " + base::quoted(path));
+    if (!file || !std::getline(file, line))
+        base::bad_address(address, "password_file: cannot read " + base::quoted(path));
     if (::stat(path.c_str(), &about) == 0 && (about.st_mode & 077) != 0)
-        bad(address, "password_file: others may read " + base::quoted(path) + "; chmod 600 it");
+        base::bad_address(address, "password_file: others may read " + base::quoted(path) + "; chmod 600 it");
     if (line.ends_with('\r')) line.pop_back();
     return line;
 }
@@ -76,40 +74,33 @@ std::string secret_in(const base::url& address, const std::string& path) {
 
 settings settings::of(const base::url& address) {
     settings s;
-    if (address.hosts.empty()) bad(address, "a host is missing; write zookeeper://127.0.0.1");
+    if (address.hosts.empty()) base::bad_address(address, "a host is missing; write zookeeper://127.0.0.1");
     for (const std::string& host : address.hosts)
         s.servers += (s.servers.empty() ? "" : ",") + server_of(address, host);
     s.root = root_of(address);
     s.user = address.user;
     s.password = address.password;
 
-    const std::map<std::string, std::function<void(const std::string&)>, std::less<>> options{
+    const base::address_options options{
         {"session", [&](const std::string& v) { s.session = session_of(address, v); }},
         {"password_file",
          [&](const std::string& v) {
              if (!s.password.empty())
-                 bad(address, "a password stands in the address and in password_file; leave one out");
+                 base::bad_address(address, "a password stands in the address and in password_file; leave one out");
              s.password = secret_in(address, v);
          }},
         {"protocol",
          [&](const std::string& v) {
-             if (v != "curator") bad(address, "protocol must be curator, or left out for our own");
+             if (v != "curator") base::bad_address(address, "protocol must be curator, or left out for our own");
              s.protocol = naming::protocol::curator;
              if (address.path.empty() || address.path == "/") s.root.clear();
          }},
     };
-    for (const auto& [key, value] : address.query) {
-        const auto known = options.find(key);
-        if (known == options.end()) {
-            std::string all;
-            for (const auto& [name, ignored] : options) all += (all.empty() ? "" : ", ") + name;
-            bad(address, "there is no option " + base::quoted(key) + "; there are " + all);
-        }
-        known->second(value);
-    }
+    base::read_options(address, options);
     if (s.user.empty() != s.password.empty())
-        bad(address, "user and password go together: zookeeper://user:password@host, or the option password_file");
-    if (s.user.find(':') != std::string::npos) bad(address, "the user must not contain a colon");
+        base::bad_address(address,
+                          "user and password go together: zookeeper://user:password@host, or the option password_file");
+    if (s.user.find(':') != std::string::npos) base::bad_address(address, "the user must not contain a colon");
     return s;
 }
 

@@ -30,13 +30,13 @@ func main() {
 	mutex := concurrency.NewMutex(session, os.Args[2])
 	overlaps := 0
 	for n := 0; n < times; n++ {
-		check(mutex.Lock(context.TODO()))
+		check(mutex.Lock(context.Background()))
 		if os.Mkdir(os.Args[4], 0700) != nil {
 			overlaps++
 		}
 		time.Sleep(200 * time.Microsecond)
 		os.Remove(os.Args[4])
-		check(mutex.Unlock(context.TODO()))
+		check(mutex.Unlock(context.Background()))
 	}
 	check(session.Close())
 	fmt.Println("overlaps", overlaps)

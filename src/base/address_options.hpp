@@ -1,0 +1,35 @@
+// What the stores' addresses have in common beyond their form (url.hpp): complaints, and options that only one store knows.
+#pragma once
+
+#include "base/url.hpp"
+
+#include <mortise/config.hpp>
+
+#include <charconv>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mortise::inline v0::base {
+
+// Throws errc::bad_url: which address, secrets masked, and what is wrong with it.
+[[noreturn]] void bad_address(const url& address, const std::string& what);
+
+// What each option does with its value.
+using address_options = std::map<std::string, std::function<void(const std::string&)>, std::less<>>;
+
+// Does it for all options of the address. One that is not known is refused, with a list of those that are.
+void read_options(const url& address, const address_options& known);
+
+// The whole text is a number, and in these bounds.
+template <class Number>
+std::optional<Number> number_in(std::string_view text, Number least, Number most) {
+    Number n{};
+    const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (failed != std::errc{} || stop != text.data() + text.size() || n < least || n > most) return std::nullopt;
+    return n;
+}
+
+}  // namespace mortise::inline v0::base
