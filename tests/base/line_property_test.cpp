@@ -238,27 +238,27 @@ struct tally {
 };
 
 tally run_histories(std::uint64_t histories, wrong what) {
-    tally all;
+    tally sums;
     const char* alone = std::getenv("MORTISE_TEST_SEED");
     const std::uint64_t from = alone != nullptr ? std::strtoull(alone, nullptr, 10) : 1;
     const std::uint64_t to = alone != nullptr ? from : histories;
-    for (std::uint64_t seed = from; seed <= to && !all.found; ++seed) {
+    for (std::uint64_t seed = from; seed <= to && !sums.found; ++seed) {
         line_history one(seed, what);
-        if (const auto found = one.run()) all.found = "seed " + std::to_string(seed) + ": " + *found;
-        all.grants += one.grants;
-        all.exchanges += one.exchanges;
-        all.stamps += one.stamps;
+        if (const auto found = one.run()) sums.found = "seed " + std::to_string(seed) + ": " + *found;
+        sums.grants += one.grants;
+        sums.exchanges += one.exchanges;
+        sums.stamps += one.stamps;
     }
-    return all;
+    return sums;
 }
 
 TEST(line_histories, are_safe_and_nobody_waits_for_ever) {
-    const tally all = run_histories(testing::scale(100'000), wrong::nothing);
-    EXPECT_FALSE(all.found) << *all.found;
-    std::cout << "grants=" << all.grants << " exchanges=" << all.exchanges << " stamps=" << all.stamps << '\n';
+    const tally sums = run_histories(testing::scale(100'000), wrong::nothing);
+    EXPECT_FALSE(sums.found) << *sums.found;
+    std::cout << "grants=" << sums.grants << " exchanges=" << sums.exchanges << " stamps=" << sums.stamps << '\n';
     if (std::getenv("MORTISE_TEST_SEED") == nullptr) {
-        EXPECT_GT(all.exchanges, 100u);
-        EXPECT_GT(all.stamps, 100u);
+        EXPECT_GT(sums.exchanges, 100u);
+        EXPECT_GT(sums.stamps, 100u);
     }
 }
 
