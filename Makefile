@@ -26,7 +26,7 @@ failovers:
 
 # Locks that are shared with programs of other languages.
 interop:
-	@. .ci/lib.sh && need default-jdk-headless libcurator-recipes-java golang-go golang-etcd-server-dev
+	@. .ci/lib.sh && need default-jdk-headless libcurator-recipes-java python3-kazoo golang-go golang-etcd-server-dev
 	@./test -N >/dev/null
 	@failed=0; for store in zookeeper etcd; do \
 		MORTISE_INTEROP=1 build/src/stores/$$store/store_$${store}_tests "--gtest_filter=$${store}_interop.*" || failed=1; \

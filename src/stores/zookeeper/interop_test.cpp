@@ -1,4 +1,5 @@
-// Apache Curator on the same locks. Needs Java and Curator, so only `make interop` runs it, and then it must be there.
+// Apache Curator and kazoo on the same locks. They need Java and Python, so only `make interop` runs this, and then they must
+// be there.
 #include "stores/zookeeper/servers/suite.hpp"
 #include "support/server_group.hpp"
 
@@ -50,31 +51,37 @@ class zookeeper_interop : public on_one_server {
 protected:
     void SetUp() override {
         if (std::getenv("MORTISE_INTEROP") == nullptr) GTEST_SKIP() << "make interop runs it";
-        const std::string source = MORTISE_SOURCE_DIR "/src/stores/zookeeper/interop/CuratorWorker.java";
-        const std::string compile = "javac -cp " + jars_ + " -d " + home_.directory() + " " + source;
-        ASSERT_EQ(std::system(compile.c_str()), 0) << compile;
     }
+
+    // Runs what it is given while it holds the lock.
+    using visitor = std::function<void(const std::function<void()>&)>;
 
     std::string curator_url() const {
         return "zookeeper://" + node().address() + root_ + "?session=10s&protocol=curator";
     }
 
-    void contend(const std::string& kind, const std::function<void(const std::function<void()>&)>& locked) {
+    void contend_with_curator(const std::string& kind, const visitor& locked) {
+        const std::string compile =
+            "javac -cp " + jars_ + " -d " + home_.directory() + " " + sources_ + "/CuratorWorker.java";
+        ASSERT_EQ(std::system(compile.c_str()), 0) << compile;
+        contend({"java", "-cp", home_.directory() + ":" + jars_, "CuratorWorker", node().address(),
+                 root_ + "/orders/17", kind, std::to_string(acquisitions), home_.directory()},
+                locked);
+    }
+
+    void contend(const std::vector<std::string>& worker, const visitor& locked) {
         meeting_place place{home_.directory()};
-        testing::server_process curator{
-            home_,
-            {"java", "-cp", home_.directory() + ":" + jars_, "CuratorWorker", node().address(), root_ + "/orders/17",
-             kind, std::to_string(acquisitions), home_.directory()},
-            home_ / "curator.log"};
-        ASSERT_TRUE(eventually([&] { return place.count() > 0 || !curator.running(); }, plenty)) << "both at once";
+        testing::server_process other{home_, worker, home_ / "other.log"};
+        ASSERT_TRUE(eventually([&] { return place.count() > 0 || !other.running(); }, plenty)) << "both at once";
         int overlaps = 0;
         for (int i = 0; i < acquisitions; ++i) locked([&] { overlaps += place.visit() ? 0 : 1; });
-        EXPECT_TRUE(eventually([&] { return !curator.running(); }, std::chrono::minutes{3}));
+        EXPECT_TRUE(eventually([&] { return !other.running(); }, std::chrono::minutes{3}));
         EXPECT_EQ(overlaps, 0);
-        EXPECT_NE(curator.last_words().find("overlaps=0"), std::string::npos) << curator.last_words();
+        EXPECT_NE(other.last_words().find("overlaps=0"), std::string::npos) << other.last_words();
         EXPECT_EQ(place.count(), 2 * acquisitions);
     }
 
+    const std::string sources_ = MORTISE_SOURCE_DIR "/src/stores/zookeeper/interop";
     const std::string jars_ = [] {
         std::string all;
         for (const char* jar : {"curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute",
@@ -88,7 +95,7 @@ protected:
 TEST_F(zookeeper_interop, an_inter_process_mutex_of_curator_and_ours_exclude_each_other) {
     client locks{curator_url()};
     mutex mine{locks, "orders/17"};
-    contend("mutex", [&](const auto& work) {
+    contend_with_curator("mutex", [&](const auto& work) {
         const std::scoped_lock guard{mine};
         work();
     });
@@ -97,10 +104,22 @@ TEST_F(zookeeper_interop, an_inter_process_mutex_of_curator_and_ours_exclude_eac
 TEST_F(zookeeper_interop, a_writer_of_curator_and_ours_exclude_each_other) {
     client locks{curator_url()};
     shared_mutex mine{locks, "orders/17"};
-    contend("write", [&](const auto& work) {
+    contend_with_curator("write", [&](const auto& work) {
         const std::scoped_lock guard{mine};
         work();
     });
+}
+
+// With extra_lock_patterns=["-lock-"] kazoo sees our nodes, and we know its own.
+TEST_F(zookeeper_interop, a_lock_of_kazoo_and_ours_exclude_each_other) {
+    client locks{curator_url()};
+    mutex mine{locks, "orders/17"};
+    contend({"/usr/bin/python3", sources_ + "/kazoo_worker.py", node().address(), root_ + "/orders/17",
+             std::to_string(acquisitions), home_.directory()},
+            [&](const auto& work) {
+                const std::scoped_lock guard{mine};
+                work();
+            });
 }
 
 }  // namespace
