@@ -45,6 +45,11 @@ void judge_members(const examination& seen, std::vector<finding>& found) {
                              "look for servers that are down, and at the network between them"});
             continue;
         }
+        if (told.mode == "read-only") {
+            found.push_back({warning, address + " serves readers only: it sees no majority of the servers",
+                             "look for servers that are down, and at the network between them"});
+            continue;
+        }
         ++serving;
         leader = leader || told.mode == "leader";
         const auto is = parts_of(told.version);

@@ -69,6 +69,8 @@ TEST_F(zookeeper_checkup, tells_of_members_that_are_away_or_alone) {
     EXPECT_EQ(about("c:1 does not answer").is, grade::warning);
     seen_.servers.back().second.version = "3.8.4";
     EXPECT_EQ(about("c:1 serves nobody").is, grade::warning);
+    seen_.servers.back().second.mode = "read-only";
+    EXPECT_EQ(about("c:1 serves readers only").is, grade::warning);
     seen_.servers = {{"b:1", follower()}, {"c:1", follower()}};
     EXPECT_EQ(about("the leader is none of").is, grade::note);
     seen_.servers.pop_back();

@@ -21,7 +21,7 @@ std::vector<std::string> each_server(const std::string& servers);
 // An answer to "srvr".
 struct server_facts {
     std::string version{};  // "3.8.0"; empty: it did not answer, or not so
-    std::string mode{};     // "leader", "follower", "observer", "standalone"; empty: it serves nobody
+    std::string mode{};     // "leader", "follower", "observer", "standalone", "read-only"; empty: it serves nobody
     std::uint64_t received = 0;
     std::uint64_t zxid = 0;
 };

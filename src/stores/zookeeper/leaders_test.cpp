@@ -80,15 +80,22 @@ TEST_F(zookeeper_leaders, may_die_and_stand_still_during_traffic_without_an_over
     EXPECT_EQ(seen.refused, 0u) << seen.last_refusal;
 }
 
-// The ones left are no majority: nobody gets a lock, and that is said.
+// The one that is left is no majority and lets itself be read only: nobody gets a lock, and that is said.
 TEST_F(zookeeper_leaders, without_a_majority_nothing_is_granted) {
     client locks{url_, {.patience = 2s}};
+    client newcomer{url_, {.patience = 2s}};
     hold mine = locks.acquire("n", {.wait = plenty});
     zk_[0].kill();
     zk_[1].kill();
     attempt got = locks.try_acquire("m", {.wait = plenty});
     EXPECT_EQ(got.reason(), errc::unreachable) << got.refusal().describe();
     EXPECT_TRUE(eventually([&] { return !mine.valid(); }, plenty)) << "nobody can vouch for it";
+    ASSERT_TRUE(eventually([&] { return zk_[2].mode() == "read-only"; }, plenty));
+    for (client* who : {&locks, &newcomer}) {
+        got = who->try_acquire("m", {.wait = plenty});
+        EXPECT_EQ(got.reason(), errc::unreachable) << got.refusal().describe();
+        EXPECT_EQ(got.refusal().describe().find('\n'), std::string::npos);
+    }
 }
 
 }  // namespace

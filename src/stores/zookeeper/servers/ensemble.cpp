@@ -35,6 +35,7 @@ std::vector<std::string> server::command(const std::string& directory, std::size
             "-Xshare:auto",
             "-Dzookeeper.forceSync=no",
             "-Dznode.container.checkIntervalMs=500",
+            "-Dreadonlymode.enabled=true",
             "-cp",
             directory + ":/usr/share/java/zookeeper.jar",
             "org.apache.zookeeper.server.quorum.QuorumPeerMain",
@@ -67,6 +68,11 @@ std::string server::mode() const {
     return said.substr(begins + 6, said.find('\n', begins) - begins - 6);
 }
 
+bool server::serves() const {
+    const std::string now = mode();
+    return !now.empty() && now != "read-only";
+}
+
 ensemble::ensemble(std::size_t members) {
     std::vector<server::ports> all;
     for (std::size_t i = 0; i < members; ++i)
@@ -77,7 +83,7 @@ ensemble::ensemble(std::size_t members) {
 
 void ensemble::await_serving() {
     for (const auto& one : members_)
-        if (!testing::eventually([&] { return !one->running() || !one->mode().empty(); }, plenty))
+        if (!testing::eventually([&] { return !one->running() || one->serves(); }, plenty))
             throw std::runtime_error("a ZooKeeper server does not serve: " + one->last_words());
         else if (!one->running())
             throw std::runtime_error("a ZooKeeper server has ended: " + one->last_words());

@@ -29,7 +29,8 @@ public:
 
     // What it answers to a word of four letters: "srvr", "ruok", "cons". Empty if it does not answer.
     std::string say(const std::string& word) const;
-    std::string mode() const;  // "standalone", "leader", "follower"; empty while it serves nobody
+    std::string mode() const;  // "standalone", "leader", "follower", "read-only"; empty while it serves nobody
+    bool serves() const;       // also those who write
 
     void kill() { process_.kill(); }
     void restart() { process_.start(); }
