@@ -19,6 +19,11 @@ constexpr int most_tries = 8;
 constexpr std::chrono::milliseconds leaves_in{10};
 constexpr std::chrono::milliseconds longest_leave{2000};
 
+// How soon one that is next looks again while its watch is young, and how soon one that is near. See lookouts.hpp.
+constexpr std::chrono::milliseconds next_looks{10};
+constexpr std::chrono::milliseconds near_looks{25};
+constexpr std::size_t near = 16;
+
 spi::claim_answer answer_of(const outcome& failed) {
     return {.is = failed.is == outcome::verdict::refused ? claim_verdict::refused : claim_verdict::unknown,
             .reason = failed.reason,
@@ -329,29 +334,27 @@ void desk::wait_in(const record& who, const line& found, const base::line_verdic
     }
     if (!on) return done ? done({.is = claim_verdict::unknown}) : void();
     if (first && who->own_lease) leases_->keep_on(on, true);
-    if (!same) watch_for(who, found, judged.watch);
+    if (!same) watch_for(who, found, judged);
     for (const watcher::number each : before) watcher_->cancel(each);
     if (done) done({.is = claim_verdict::queued, .standing = standing_of(found, judged)});
 }
 
 // Looks again when one of them has gone.
-void desk::watch_for(const record& who, const line& found, const std::vector<claim_id>& whom) {
-    const auto look_again = [weak = weak_from_this(), who] {
-        if (const auto self = weak.lock()) self->woken(who);
+void desk::watch_for(const record& who, const line& found, const base::line_verdict& judged) {
+    const auto gone = [weak = weak_from_this(), who] {
+        const auto self = weak.lock();
+        if (!self) return;
+        {
+            std::scoped_lock guard{self->mutex_};
+            who->watched.clear();
+        }
+        self->woken(who);
     };
-    for (const claim_id& id : whom) {
+    const spi::duration look = judged.place == 1 ? next_looks : judged.place <= near ? near_looks : spi::duration{};
+    for (const claim_id& id : judged.watch) {
         const entry* one = found.find(id);
         if (one == nullptr) continue;
-        const auto gone = [weak = weak_from_this(), who] {
-            const auto self = weak.lock();
-            if (!self) return;
-            {
-                std::scoped_lock guard{self->mutex_};
-                who->watched.clear();
-            }
-            self->woken(who);
-        };
-        const watcher::number made = watcher_->watch(one->key, found.revision + 1, gone, look_again);
+        const watcher::number made = watcher_->watch(one->key, found.revision, watcher::begins::now, look, gone);
         bool late = false;
         {
             std::scoped_lock guard{mutex_};

@@ -105,7 +105,7 @@ private:
     void conclude(const record& who, const line& found, claimed done);
     void try_to_enter(const record& who, const line& found, int tries, claimed done);
     void wait_in(const record& who, const line& found, const base::line_verdict& judged, claimed done);
-    void watch_for(const record& who, const line& found, const std::vector<claim_id>& whom);
+    void watch_for(const record& who, const line& found, const base::line_verdict& judged);
     void grant(const record& who, std::uint64_t counter, claimed done);
     void granted(const record& who, std::uint64_t counter, claimed done);
     void withdraw(const record& who, spi::claim_answer then, claimed done);

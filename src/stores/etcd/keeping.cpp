@@ -159,9 +159,10 @@ void desk::watch_holds() {
             if (auto who = one.lock(); who && who->is == claim_record::phase::held) now.push_back(std::move(who));
     }
     for (const record& who : now) {
-        const watcher::number made = watcher_->watch(who->at.key, who->seen_at + 1, [weak = weak_from_this(), who] {
-            if (const auto self = weak.lock()) self->hold_gone(who);
-        });
+        const watcher::number made =
+            watcher_->watch(who->at.key, who->seen_at, watcher::begins::there, {}, [weak = weak_from_this(), who] {
+                if (const auto self = weak.lock()) self->hold_gone(who);
+            });
         bool late = false;
         {
             std::scoped_lock guard{mutex_};

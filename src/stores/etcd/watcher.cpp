@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace mortise::inline v0::stores::etcd {
 namespace {
@@ -15,55 +14,81 @@ using std::chrono::milliseconds;
 constexpr int no_puts = 0;  // a filter
 constexpr int deleted = 1;  // an event
 
-}  // namespace
+constexpr std::chrono::seconds swept_after{1};
 
-std::string watcher::request_for(number which, const watched& one, bool now) {
+std::string end_request(lookouts::number which) {
     mortise_etcd::watch_request all;
-    auto& create = *all.mutable_create();
-    create.set_key(one.key);
-    create.set_start_revision(now ? 0 : one.from);
-    create.add_filters(no_puts);
-    create.set_watch_id(which);
+    all.mutable_cancel()->set_watch_id(which);
     return all.SerializeAsString();
 }
 
-watcher::number watcher::watch(std::string key, std::int64_t from, unique_function<void()> gone,
-                               unique_function<void()> missed) {
-    std::shared_ptr<stream> over;
-    std::string request;
-    number made = 0;
-    {
-        std::scoped_lock guard{mutex_};
-        made = ++last_;
-        watched& one = all_[made];
-        one = {std::move(key), from, std::move(gone), std::move(missed)};
-        over = stream_;
-        request = request_for(made, one, static_cast<bool>(one.missed));
-        if (!over && std::exchange(opening_, true)) return made;
-    }
-    if (over) {
-        over->say(std::move(request));
-    } else {
-        open();
-    }
+}  // namespace
+
+std::string watcher::request_for(const lookouts::to_do::watch& one) {
+    mortise_etcd::watch_request all;
+    auto& create = *all.mutable_create();
+    create.set_key(one.key);
+    create.set_start_revision(one.from);
+    create.add_filters(no_puts);
+    create.set_watch_id(one.which);
+    return all.SerializeAsString();
+}
+
+watcher::number watcher::watch(std::string key, std::int64_t read_at, begins how, spi::duration look,
+                               unique_function<void()> told) {
+    lookouts::to_do next;
+    lock held{mutex_};
+    const number made = all_.wait(std::move(key), read_at, how, look, std::move(told), clock_.now(), next);
+    const auto when = next.look_at;
+    act(std::move(held), std::move(next));
+    if (when) look_later(made, *when);
     return made;
 }
 
-void watcher::cancel(number which) {
-    std::shared_ptr<stream> over;
-    watched dropped;
-    {
-        std::scoped_lock guard{mutex_};
-        const auto it = all_.find(which);
-        if (it == all_.end()) return;
-        dropped = std::move(it->second);
-        all_.erase(it);
-        over = stream_;
+void watcher::cancel(number who) {
+    lock held{mutex_};
+    lookouts::to_do next = all_.forget(who, clock_.now());
+    act(std::move(held), std::move(next));
+}
+
+// Requests are said in the order of what led to them, so still under the lock; stream::say() calls nobody. Without a stream
+// they are said when there is one.
+void watcher::act(lock held, lookouts::to_do what) {
+    const bool open_now = !stream_ && !what.begin.empty() && !std::exchange(opening_, true);
+    if (stream_) {
+        for (const auto& one : what.begin) stream_->say(request_for(one));
+        for (const number which : what.end) stream_->say(end_request(which));
     }
-    if (!over) return;
-    mortise_etcd::watch_request all;
-    all.mutable_cancel()->set_watch_id(which);
-    over->say(all.SerializeAsString());
+    const bool sweep = all_.idle() && !std::exchange(sweeping_, true);
+    held.unlock();
+    if (open_now) open();
+    if (sweep) sweep_later();
+    for (auto& each : what.tell) each();
+}
+
+void watcher::look_later(number who, spi::time_point when) {
+    clock_.at(when, [weak = weak_from_this(), who] {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->cluster_->guarded([&] {
+            lock held{self->mutex_};
+            lookouts::to_do next = self->all_.look_again(who, self->clock_.now());
+            self->act(std::move(held), std::move(next));
+        });
+    });
+}
+
+void watcher::sweep_later() {
+    clock_.at(clock_.now() + swept_after, [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->cluster_->guarded([&] {
+            lock held{self->mutex_};
+            self->sweeping_ = false;
+            lookouts::to_do next = self->all_.sweep(self->clock_.now());
+            self->act(std::move(held), std::move(next));
+        });
+    });
 }
 
 // Whoever sets `opening_` calls it. All that is watched is asked for anew.
@@ -85,47 +110,32 @@ void watcher::open() {
     if (stream_number_ != made) return;  // it has ended already
     opening_ = false;
     stream_ = over;
-    for (const auto& [which, one] : all_) over->say(request_for(which, one, static_cast<bool>(one.missed)));
+    for (const auto& one : all_.reopened().begin) over->say(request_for(one));
 }
 
 void watcher::heard(const std::string& message) {
     mortise_etcd::watch_response said;
     if (!said.ParseFromString(message)) return;
-    const bool gone = std::ranges::any_of(said.events(), [](const auto& one) { return one.type() == deleted; });
-    unique_function<void()> tell;
-    if (!gone && !said.canceled()) {
-        {
-            std::scoped_lock guard{mutex_};
-            failures_ = 0;
-            const auto it = all_.find(said.watch_id());
-            if (!said.created() || it == all_.end()) return;
-            tell = std::move(it->second.missed);
-            if (said.header().revision() < it->second.from) return;
-        }
-        return tell ? tell() : void();
+    lock held{mutex_};
+    if (said.canceled()) {
+        lookouts::to_do next = all_.cancelled(said.watch_id());
+        held.unlock();
+        // Compacted away, or not allowed. The latter would come again at once.
+        const milliseconds pause{said.compact_revision() > 0 ? 0 : 1000};
+        for (auto& tell : next.tell)
+            clock_.at(clock_.now() + pause, [weak = weak_from_this(), tell = std::move(tell)]() mutable {
+                if (const auto self = weak.lock()) self->cluster_->guarded([&] { tell(); });
+            });
+        return;
     }
-    std::shared_ptr<stream> over;
-    {
-        std::scoped_lock guard{mutex_};
-        const auto it = all_.find(said.watch_id());
-        if (it == all_.end()) return;
-        tell = std::move(it->second.gone);
-        all_.erase(it);
-        over = stream_;
-    }
-    if (!said.canceled()) {
-        if (over) {
-            mortise_etcd::watch_request all;
-            all.mutable_cancel()->set_watch_id(said.watch_id());
-            over->say(all.SerializeAsString());
-        }
-        return tell();
-    }
-    // Compacted away, or not allowed. The latter would come again at once.
-    const milliseconds pause{said.compact_revision() > 0 ? 0 : 1000};
-    clock_.at(clock_.now() + pause, [weak = weak_from_this(), tell = std::move(tell)]() mutable {
-        if (const auto self = weak.lock()) self->cluster_->guarded([&] { tell(); });
-    });
+    failures_ = 0;
+    lookouts::to_do next;
+    if (said.created()) next = all_.created(said.watch_id(), said.header().revision(), clock_.now());
+    std::int64_t last = 0;
+    for (const auto& one : said.events())
+        if (one.type() == deleted) last = std::max(last, one.kv().mod_revision());
+    if (last != 0) next = all_.deleted(said.watch_id(), last, clock_.now());
+    act(std::move(held), std::move(next));
 }
 
 void watcher::ended(std::uint64_t which) {

@@ -1,0 +1,149 @@
+#include "stores/etcd/lookouts.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t most_idle = 128;
+constexpr seconds idle_for{5};
+
+// Two rounds of etcd's.
+constexpr milliseconds young_for{200};
+
+}  // namespace
+
+lookouts::number lookouts::wait(std::string key, std::int64_t read_at, begins how, spi::duration look, told then,
+                                spi::time_point now, to_do& out) {
+    const auto [at, fresh] = by_key_.try_emplace(std::move(key), 0);
+    if (fresh) {
+        at->second = ++last_;
+        const std::int64_t from = how == begins::now ? 0 : read_at + 1;
+        all_[at->second] = {.key = at->first, .from = from};
+        out.begin.push_back({at->second, at->first, from});
+    }
+    lookout& one = all_[at->second];
+    if (one.idle) idle_.erase(*std::exchange(one.idle, std::nullopt));
+    if (one.since && (read_at < *one.since || read_at < one.deleted)) {
+        out.tell.push_back(std::move(then));
+        rest(one, at->second, now, out);
+        return 0;
+    }
+    const number who = ++last_;
+    one.waiting.push_back(who);
+    waiters_[who] = {at->second, read_at, std::move(then)};
+    const bool young = !one.since || now < one.created + young_for;
+    if (young && look > spi::duration::zero()) out.look_at = now + look;
+    return who;
+}
+
+lookouts::to_do lookouts::forget(number who, spi::time_point now) {
+    to_do out;
+    const auto it = waiters_.find(who);
+    if (it == waiters_.end()) return out;
+    const number on = it->second.on;
+    waiters_.erase(it);
+    std::erase(all_[on].waiting, who);
+    rest(all_[on], on, now, out);
+    return out;
+}
+
+lookouts::to_do lookouts::look_again(number who, spi::time_point now) {
+    to_do out;
+    const auto it = waiters_.find(who);
+    if (it == waiters_.end()) return out;
+    out.tell.push_back(std::move(it->second.then));
+    out.end = forget(who, now).end;
+    return out;
+}
+
+template <class Which>
+void lookouts::tell(lookout& one, number which, Which of_those, spi::time_point now, to_do& out) {
+    std::erase_if(one.waiting, [&](number who) {
+        const auto it = waiters_.find(who);
+        if (!of_those(it->second)) return false;
+        out.tell.push_back(std::move(it->second.then));
+        waiters_.erase(it);
+        return true;
+    });
+    rest(one, which, now, out);
+}
+
+lookouts::to_do lookouts::created(number which, std::int64_t revision, spi::time_point now) {
+    to_do out;
+    const auto it = all_.find(which);
+    if (it == all_.end()) return out;
+    lookout& one = it->second;
+    one.since = one.from == 0 ? revision : one.from - 1;
+    one.created = now;
+    tell(
+        one, which, [&](const waiter& who) { return who.read_at < *one.since; }, now, out);
+    return out;
+}
+
+lookouts::to_do lookouts::deleted(number which, std::int64_t revision, spi::time_point now) {
+    to_do out;
+    const auto it = all_.find(which);
+    if (it == all_.end()) return out;
+    lookout& one = it->second;
+    one.deleted = std::max(one.deleted, revision);
+    tell(
+        one, which, [&](const waiter& who) { return who.read_at < revision; }, now, out);
+    return out;
+}
+
+lookouts::to_do lookouts::cancelled(number which) {
+    to_do out;
+    const auto it = all_.find(which);
+    if (it == all_.end()) return out;
+    for (const number who : it->second.waiting) {
+        out.tell.push_back(std::move(waiters_[who].then));
+        waiters_.erase(who);
+    }
+    drop(which, out);
+    out.end.clear();  // it has ended
+    return out;
+}
+
+// Each begins where the first of those who wait on it has read. What was deleted before that concerns nobody.
+lookouts::to_do lookouts::reopened() {
+    to_do gone;
+    for (const std::list<number> resting = idle_; const number each : resting) drop(each, gone);
+    to_do out;
+    for (auto& [which, one] : all_) {
+        std::int64_t least = waiters_[one.waiting.front()].read_at;
+        for (const number who : one.waiting) least = std::min(least, waiters_[who].read_at);
+        one.from = one.since || one.from != 0 ? least + 1 : 0;
+        one.since.reset();
+        out.begin.push_back({which, one.key, one.from});
+    }
+    return out;
+}
+
+lookouts::to_do lookouts::sweep(spi::time_point now) {
+    to_do out;
+    while (!idle_.empty() && all_[idle_.front()].idle_since + idle_for <= now) drop(idle_.front(), out);
+    return out;
+}
+
+void lookouts::rest(lookout& one, number which, spi::time_point now, to_do& out) {
+    if (!one.waiting.empty() || one.idle) return;
+    one.idle_since = now;
+    one.idle = idle_.insert(idle_.end(), which);
+    if (idle_.size() > most_idle) drop(idle_.front(), out);
+}
+
+void lookouts::drop(number which, to_do& out) {
+    const auto it = all_.find(which);
+    if (it->second.idle) idle_.erase(*it->second.idle);
+    by_key_.erase(it->second.key);
+    all_.erase(it);
+    out.end.push_back(which);
+}
+
+}  // namespace mortise::inline v0::stores::etcd

@@ -1,0 +1,158 @@
+#include "stores/etcd/lookouts.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class etcd_lookouts : public ::testing::Test {
+protected:
+    using number = lookouts::number;
+    using begins = lookouts::begins;
+
+    // Does what was answered: tells, and remembers what etcd was asked.
+    void act(lookouts::to_do what) {
+        for (const auto& one : what.begin) begun_.push_back(one);
+        for (const number one : what.end) ended_.push_back(one);
+        for (auto& each : what.tell) each();
+    }
+    number wait(std::string key, std::int64_t read_at, begins how = begins::now, spi::duration look = {}) {
+        lookouts::to_do out;
+        const number who = all_.wait(
+            std::move(key), read_at, how, look, [this, read_at] { told_.push_back(read_at); }, now_, out);
+        look_at_ = out.look_at;
+        act(std::move(out));
+        return who;
+    }
+    number last_begun() const { return begun_.back().which; }
+
+    lookouts all_;
+    spi::time_point now_{1000s};
+    std::vector<lookouts::to_do::watch> begun_;
+    std::vector<number> ended_;
+    std::vector<std::int64_t> told_;  // the revisions at which they had read
+    std::optional<spi::time_point> look_at_;
+};
+
+TEST_F(etcd_lookouts, tell_of_a_key_that_goes_after_it_was_read) {
+    wait("k", 10);
+    EXPECT_EQ(begun_.back().from, 0);
+    act(all_.created(last_begun(), 10, now_));
+    EXPECT_THAT(told_, IsEmpty());
+    act(all_.deleted(last_begun(), 12, now_));
+    EXPECT_THAT(told_, ElementsAre(10));
+    act(all_.deleted(last_begun(), 15, now_));
+    EXPECT_THAT(told_, ElementsAre(10)) << "once";
+}
+
+TEST_F(etcd_lookouts, tell_what_may_have_been_missed_before_the_watch_began) {
+    wait("k", 10);
+    wait("k", 11);
+    act(all_.created(last_begun(), 11, now_));
+    EXPECT_THAT(told_, ElementsAre(10));
+}
+
+TEST_F(etcd_lookouts, begin_in_the_past_if_they_are_asked_to) {
+    wait("k", 10, begins::there);
+    EXPECT_EQ(begun_.back().from, 11);
+    act(all_.created(last_begun(), 20, now_));
+    EXPECT_THAT(told_, IsEmpty()) << "etcd will say what happened since";
+    act(all_.deleted(last_begun(), 15, now_));
+    EXPECT_THAT(told_, ElementsAre(10));
+}
+
+TEST_F(etcd_lookouts, are_used_again_and_know_what_happened_meanwhile) {
+    wait("k", 10);
+    act(all_.created(last_begun(), 10, now_));
+    act(all_.deleted(last_begun(), 12, now_));
+    wait("k", 14);
+    EXPECT_THAT(told_, ElementsAre(10));
+    act(all_.deleted(last_begun(), 16, now_));
+    EXPECT_THAT(told_, ElementsAre(10, 14));
+    EXPECT_EQ(wait("k", 15), 0) << "that was deleted after it was read";
+    EXPECT_EQ(wait("k", 9), 0) << "of that nothing is known";
+    EXPECT_THAT(told_, ElementsAre(10, 14, 15, 9));
+    EXPECT_THAT(begun_, SizeIs(1));
+    EXPECT_THAT(ended_, IsEmpty());
+}
+
+TEST_F(etcd_lookouts, do_not_tell_of_what_was_deleted_before_it_was_read) {
+    wait("k", 10);
+    act(all_.created(last_begun(), 10, now_));
+    wait("k", 14);
+    act(all_.deleted(last_begun(), 12, now_));
+    EXPECT_THAT(told_, ElementsAre(10)) << "the other one saw it in line again";
+}
+
+TEST_F(etcd_lookouts, end_some_seconds_after_the_last_who_waited) {
+    const number who = wait("k", 10);
+    act(all_.created(last_begun(), 10, now_));
+    EXPECT_FALSE(all_.idle());
+    act(all_.forget(who, now_));
+    EXPECT_TRUE(all_.idle());
+    act(all_.sweep(now_ + 1s));
+    EXPECT_THAT(ended_, IsEmpty());
+    act(all_.sweep(now_ + 10s));
+    EXPECT_THAT(ended_, ElementsAre(last_begun()));
+    EXPECT_FALSE(all_.idle());
+    wait("k", 20);
+    EXPECT_THAT(begun_, SizeIs(2));
+}
+
+TEST_F(etcd_lookouts, that_are_idle_are_few) {
+    for (int n = 0; n < 1000; ++n) act(all_.forget(wait(std::to_string(n), 10), now_));
+    ASSERT_GE(ended_.size(), 700u);
+    EXPECT_EQ(ended_.front(), begun_.front().which) << "the longest idle first";
+}
+
+TEST_F(etcd_lookouts, that_are_cancelled_tell_all_and_are_begun_anew) {
+    wait("k", 10, begins::there);
+    wait("k", 14);
+    act(all_.cancelled(last_begun()));
+    EXPECT_THAT(told_, ElementsAre(10, 14));
+    EXPECT_THAT(ended_, IsEmpty()) << "etcd has ended it";
+    wait("k", 20);
+    EXPECT_THAT(begun_, SizeIs(2));
+}
+
+TEST_F(etcd_lookouts, on_a_new_stream_miss_nothing) {
+    act(all_.forget(wait("idle", 5), now_));
+    wait("known", 10);
+    act(all_.created(last_begun(), 10, now_));
+    wait("known", 12);
+    wait("not yet", 11);
+    begun_.clear();
+    act(all_.reopened());
+    ASSERT_THAT(begun_, SizeIs(2)) << "without the idle one";
+    for (const auto& one : begun_) {
+        EXPECT_EQ(one.from, one.key == "known" ? 11 : 0);
+        act(all_.created(one.which, 30, now_));
+    }
+    EXPECT_THAT(told_, ElementsAre(11));
+    for (const auto& one : begun_) act(all_.deleted(one.which, 11, now_));
+    EXPECT_THAT(told_, ElementsAre(11, 10));
+}
+
+TEST_F(etcd_lookouts, let_who_is_next_look_again_while_they_are_young) {
+    const number who = wait("k", 10, begins::now, 10ms);
+    EXPECT_EQ(look_at_, now_ + 10ms);
+    act(all_.look_again(who, now_ + 10ms));
+    EXPECT_THAT(told_, ElementsAre(10));
+    act(all_.look_again(who, now_ + 10ms));
+    EXPECT_THAT(told_, ElementsAre(10)) << "once";
+    act(all_.created(last_begun(), 10, now_));
+    wait("k", 11);
+    EXPECT_EQ(look_at_, std::nullopt) << "who is far back does not";
+    now_ += 1s;
+    wait("k", 12, begins::now, 10ms);
+    EXPECT_EQ(look_at_, std::nullopt) << "it is served at once by now";
+}
+
+}  // namespace
+}  // namespace mortise::inline v0::stores::etcd
