@@ -88,7 +88,7 @@ public:
     void ask_durably(std::string_view key, call what, unsigned replicas, durable_handler done) override {
         once_listening([this, slot = slot_of(key), what = std::move(what), replicas,
                         done = std::move(done)](const reply&) mutable {
-            durably(keeper_of(slot), std::move(what), replicas, std::move(done), 0);
+            durably(keeper_of(slot), std::move(what), replicas, std::move(done), false, 0);
         });
     }
 
@@ -185,19 +185,20 @@ private:
             asking);
     }
 
-    void durably(const std::shared_ptr<server>& to, call what, unsigned replicas, durable_handler done,
+    void durably(const std::shared_ptr<server>& to, call what, unsigned replicas, durable_handler done, bool asking,
                  unsigned redirections) {
         call copy = what;
-        to->run_durably(std::move(copy), replicas,
-                        [this, to, what = std::move(what), replicas, done = std::move(done), redirections](
-                            const reply& said, unsigned have) mutable {
-                            if (said.failure()) look_soon();
-                            const auto where =
-                                said.error() && redirections < most_redirections ? follow(said.text, to) : std::nullopt;
-                            // A slot on its way has no replicas to speak of yet: that is for the next try.
-                            if (!where || where->second) return done(said, have);
-                            durably(where->first, std::move(what), replicas, std::move(done), redirections + 1);
-                        });
+        to->run_durably(
+            std::move(copy), replicas,
+            [this, to, what = std::move(what), replicas, done = std::move(done), redirections](const reply& said,
+                                                                                               unsigned have) mutable {
+                if (said.failure()) look_soon();
+                if (!said.error() || redirections >= most_redirections) return done(said, have);
+                const auto where = follow(said.text, to);
+                if (!where) return done(said, have);
+                durably(where->first, std::move(what), replicas, std::move(done), where->second, redirections + 1);
+            },
+            asking);
     }
 
     // Where a redirection leads, and whether only for once.

@@ -103,17 +103,25 @@ TEST_F(redis_cluster, names_that_are_renewed_together_are_renewed_apart_while_on
 
 TEST_F(redis_cluster, a_name_that_is_first_taken_while_its_slot_is_on_the_way_is_not_forgotten) {
     const std::uint16_t slot = slot_of_name("x");
+    const std::string durable_name = neighbour_of("x");
     client locks{url(), {.patience = 60s}};
+    client durable{url() + "&wait=1", {.patience = 60s}};
     client other{url(), {.patience = 60s}};
     server& to = other_master_than(redis_->master_of(slot));
     redis_->begin_move(slot, to);
     hold mine = locks.acquire("x", {.lease = 60s});  // there already: it asks
-    EXPECT_EQ(other.try_acquire("x").reason(), errc::busy);
+    hold kept = durable.acquire(durable_name, {.lease = 60s});
+    const auto both_are_busy = [&] {
+        return other.try_acquire("x").reason() == errc::busy && other.try_acquire(durable_name).reason() == errc::busy;
+    };
+    EXPECT_TRUE(both_are_busy());
     redis_->end_move(slot, to);
-    EXPECT_EQ(other.try_acquire("x").reason(), errc::busy);
-    EXPECT_TRUE(mine.valid());
+    EXPECT_TRUE(both_are_busy());
+    EXPECT_TRUE(mine.valid() && kept.valid());
     EXPECT_EQ(mine.release(), release_result::released);
+    EXPECT_EQ(kept.release(), release_result::released);
     EXPECT_TRUE(other.try_acquire("x"));
+    EXPECT_TRUE(other.try_acquire(durable_name));
     redis_->await_settled();
 }
 

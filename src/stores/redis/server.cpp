@@ -7,6 +7,8 @@ namespace mortise::inline v0::stores::redis {
 
 namespace {
 
+constexpr std::string_view asking_first = "*1\r\n$6\r\nASKING\r\n";
+
 // The same as once_up, but a strict client has a reason against claims where a promise is broken.
 void once_fit(const std::shared_ptr<connection>& on, handler then) {
     once_up(on, [on, then = std::move(then)](const reply& said) mutable {
@@ -17,20 +19,19 @@ void once_fit(const std::shared_ptr<connection>& on, handler then) {
 }
 
 void send(const std::shared_ptr<connection>& on, call what, handler done, bool asking) {
-    static constexpr std::string_view ask = "*1\r\n$6\r\nASKING\r\n";
     const std::string bytes = what.by_digest();
     handler answered = [on, what = std::move(what), done = std::move(done), asking](const reply& said) mutable {
         if (!said.error() || !said.text.starts_with("NOSCRIPT")) return done(said);
         std::vector<handler> both;
         if (asking) both.emplace_back([](const reply&) {});
         both.push_back(std::move(done));
-        on->send(std::string(asking ? ask : "") + what.by_source(), both);
+        on->send(std::string(asking ? asking_first : "") + what.by_source(), both);
     };
     if (!asking) return on->send(bytes, std::move(answered));
     std::vector<handler> both;
     both.emplace_back([](const reply&) {});
     both.push_back(std::move(answered));
-    on->send(std::string(ask) + bytes, both);
+    on->send(std::string(asking_first) + bytes, both);
 }
 
 }  // namespace
@@ -48,10 +49,10 @@ void once_up(const std::shared_ptr<connection>& on, handler then) {
     on->send("*1\r\n$4\r\nTIME\r\n", std::move(then));  // PING would need one more right
 }
 
-void durable_line::run(call what, unsigned replicas, durable_handler done) {
+void durable_line::run(call what, unsigned replicas, durable_handler done, bool asking) {
     {
         std::scoped_lock guard{mutex_};
-        next_.push_back({.what = std::move(what), .replicas = replicas, .done = std::move(done)});
+        next_.push_back({.what = std::move(what), .replicas = replicas, .done = std::move(done), .asking = asking});
         if (std::exchange(under_way_, true)) return;
     }
     send_next();
@@ -72,6 +73,10 @@ void durable_line::send_next() {
     unsigned most = 0;
     for (std::size_t i = 0; i < sent->size(); ++i) {
         const item& one = (*sent)[i];
+        if (one.asking) {
+            bytes += asking_first;
+            handlers.emplace_back([](const reply&) {});
+        }
         bytes += one.by_source ? one.what.by_source() : one.what.by_digest();
         most = std::max(most, one.replicas);
         handlers.emplace_back([sent, i](const reply& said) {  // kept until the replicas have it
@@ -117,7 +122,7 @@ server::server(const settings& how, connection::plan what, connection::hooks tel
       sockets_(sockets),
       shared_(std::make_shared<connection>(how_, plan_, std::move(tell), clock, sockets)) {}
 
-void server::run_durably(call what, unsigned replicas, durable_handler done) {
+void server::run_durably(call what, unsigned replicas, durable_handler done, bool asking) {
     std::shared_ptr<durable_line> line;
     {
         std::scoped_lock guard{mutex_};
@@ -134,9 +139,9 @@ void server::run_durably(call what, unsigned replicas, durable_handler done) {
     }
     // A claim that is put in line is granted over the other connection.
     const auto ready = what.takes() ? &once_fit : &once_up;
-    ready(shared_, [line, what = std::move(what), replicas, done = std::move(done)](const reply& said) mutable {
+    ready(shared_, [line, what = std::move(what), replicas, done = std::move(done), asking](const reply& said) mutable {
         if (said.failure()) return done(said, 0);
-        line->run(std::move(what), replicas, std::move(done));
+        line->run(std::move(what), replicas, std::move(done), asking);
     });
 }
 

@@ -33,13 +33,14 @@ public:
     durable_line(std::shared_ptr<connection> on, std::chrono::nanoseconds patience)
         : on_(std::move(on)), patience_(patience) {}
 
-    void run(call what, unsigned replicas, durable_handler done);
+    void run(call what, unsigned replicas, durable_handler done, bool asking);
 
 private:
     struct item {
         call what;
         unsigned replicas;
         durable_handler done;
+        bool asking = false;
         bool by_source = false;
         reply::kind is = reply::kind::failed;
         std::int64_t number = 0;
@@ -62,7 +63,7 @@ public:
     server(const settings& how, connection::plan what, connection::hooks tell, spi::clock& clock, poller& sockets);
 
     const std::shared_ptr<connection>& shared() const noexcept { return shared_; }
-    void run_durably(call what, unsigned replicas, durable_handler done);
+    void run_durably(call what, unsigned replicas, durable_handler done, bool asking = false);
     void move_to(const endpoint& where);
     void close() noexcept;
 
