@@ -109,6 +109,7 @@ private:
         if (how_.quick) shape.lease = 600ms;
         for (const int holds : how_.quick ? std::vector{100} : std::vector{10'000, 100'000}) {
             shape.holds = holds;
+            if (!how_.quick) shape.thirds = holds > 10'000 ? 4 : 2;
             const std::string workload = "holding, " + std::to_string(holds) + " renewed holds, lease " +
                                          readable(static_cast<double>(shape.lease.count()), unit::nanoseconds);
             std::vector<figure> all;
@@ -135,6 +136,7 @@ private:
             figure one{store.shown(), workload, "mortise::hold", of, spread_of(values)};
             if (of.headline) compare(one, values, pair, got.per_bare_pair);
             if (of.name == "lost") one.bar = bar{bar::side::at_most, 0, false};
+            if (of.unit == unit::processors && !how_.quick) one.bar = bar{bar::side::at_most, 0.05, false};
             if (std::isfinite(one.value.median)) all.push_back(one);
         };
         add(cost, got.per_renewal);

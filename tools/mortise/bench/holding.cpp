@@ -98,7 +98,7 @@ void keep(holding_board& board, const std::string& store, const std::string& ste
         const auto served = ticks(around.usage());
         const double used = processor_time(CLOCK_PROCESS_CPUTIME_ID);
         const auto from = steady_clock::now();
-        pause_for(third);
+        pause_for(third * shape.thirds);
         const double time = seconds_since(from);
         const double spent = processor_time(CLOCK_PROCESS_CPUTIME_ID) - used;
         const double renewals = count * time / std::chrono::duration<double>(third).count();
@@ -115,7 +115,7 @@ holding_result hold_many(const std::string& store, const std::string& stem, cons
                          const holding_shape& shape) {
     if (shape.runs > most_runs) throw std::invalid_argument("too many runs");
     const shared<holding_board> board;
-    const auto runs = std::chrono::duration_cast<std::chrono::seconds>(shape.lease / 3 * shape.runs);
+    const auto runs = std::chrono::duration_cast<std::chrono::seconds>(shape.lease / 3 * shape.thirds * shape.runs);
     {
         crew one{1, [&](int) { keep(*board, store, stem, bare, shape); },
                  runs + std::chrono::seconds{60 + shape.holds / 500}};

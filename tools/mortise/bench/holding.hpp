@@ -12,7 +12,8 @@ namespace bench {
 struct holding_shape {
     int holds = 10'000;
     std::chrono::nanoseconds lease = std::chrono::seconds{30};
-    int runs = 5;  // of a third of a lease each, in which every hold is renewed once
+    int runs = 5;
+    int thirds = 1;  // of a lease, for each run: in each every hold is renewed once
 };
 
 // One value for each run; not a number where the store does not count it.

@@ -179,6 +179,7 @@ scenario crowd(const subject_stores& stores, const options& how) {
                               std::to_string(shape.threads) + " waiters, drained",
                   .metrics = {{"hand-overs", unit::per_second, true},
                               {"commands per hand-over", unit::count},
+                              {"store memory per waiter", unit::bytes},
                               {"p50", unit::nanoseconds},
                               {"p99", unit::nanoseconds},
                               {"longest wait", unit::nanoseconds}},
@@ -199,10 +200,14 @@ scenario crowd(const subject_stores& stores, const options& how) {
         const drain_result one = drain(
             each.lock, shape, [&] { before = each.store->limits.usage(); },
             [&] { after = each.store->limits.usage(); });
+        const double waiters = shape.lanes() - 1;
         const double commands = before.commands && after.commands && !each.lock.raw
-                                    ? static_cast<double>(*after.commands - *before.commands) / (shape.lanes() - 1)
+                                    ? static_cast<double>(*after.commands - *before.commands) / waiters
                                     : none;
-        return outcome{{one.handovers, commands, one.waits.percentile(0.5), one.waits.percentile(0.99),
+        const double memory = before.memory && after.memory && !each.lock.raw
+                                  ? (static_cast<double>(*before.memory) - static_cast<double>(*after.memory)) / waiters
+                                  : none;
+        return outcome{{one.handovers, commands, memory, one.waits.percentile(0.5), one.waits.percentile(0.99),
                         one.waits.percentile(0.999)},
                        one.waits};
     };
