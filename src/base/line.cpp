@@ -147,4 +147,30 @@ line_verdict judge(std::span<const line_entry> line, const claim_id& mine, std::
     return found->to_be_exchanged() ? read.of_an_exchange() : read.of_a_claim(floor);
 }
 
+// Without an exchange everybody stands where they arrived, so nothing that is younger matters. With one, or without what is
+// older, it is known only that who has too much before it waits.
+std::optional<line_verdict> judge_part(const line_part& part, const claim_id& mine, std::uint64_t floor) {
+    const auto found = std::ranges::find(part.end, mine, &line_entry::id);
+    if (found == part.end.end()) return std::nullopt;
+    const bool in_order = floor == 0;
+    if (!part.missing_before && (!part.missing_after || (in_order && !found->to_be_exchanged())))
+        return judge(part.end, mine, floor);
+    if (part.first && (part.first->capacity != found->capacity || part.first->to_be_exchanged())) return std::nullopt;
+    if (found->to_be_exchanged() || found->place != 0) return std::nullopt;
+
+    entries before;
+    for (const line_entry& one : part.end) {
+        if (one.capacity != found->capacity) return std::nullopt;
+        if (one.arrived < found->arrived && !one.to_be_exchanged()) before.push_back(&one);
+    }
+    std::ranges::sort(before, {}, &line_entry::arrived);
+    if (weight_of(before) + found->weight <= found->capacity) return std::nullopt;
+    line_verdict v;
+    v.is = line_verdict::verdict::waits;
+    v.capacity = found->capacity;
+    v.watch = enough_of(before, found->weight, found->capacity);
+    if (in_order && part.first) v.holder = part.first->id;
+    return v;
+}
+
 }  // namespace mortise::inline v0::base

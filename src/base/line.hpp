@@ -71,4 +71,17 @@ struct line_verdict {
 // `floor`: the number of the last change of the line's floor, 0 if there is none.
 line_verdict judge(std::span<const line_entry> line, const claim_id& mine, std::uint64_t floor = 0);
 
+// What was read of a long line: the entries up to and including one's own, or the last of these.
+struct line_part {
+    std::span<const line_entry> end;
+    std::optional<line_entry> first{};  // the oldest of the whole line, if it was read
+    bool missing_before = false;        // there are older entries than these
+    bool missing_after = false;         // there may be younger ones
+};
+
+// What judge() would say of the whole line, if that follows from the part. Of one that waits, the place and the holder may be
+// left out, and whom it watches may be others, which are as good. Without the first, entries that agree on the capacity are
+// taken to be right about it; who is not is told when it gets near the front.
+std::optional<line_verdict> judge_part(const line_part& part, const claim_id& mine, std::uint64_t floor);
+
 }  // namespace mortise::inline v0::base

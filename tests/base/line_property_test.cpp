@@ -27,7 +27,7 @@ using is = line_verdict::verdict;
 constexpr std::uint32_t all = 1U << 31U;
 constexpr std::uint32_t upgradeable = (1U << 30U) + 1;
 
-enum class wrong { nothing, guards, stamps, places };
+enum class wrong { nothing, guards, stamps, places, parts };
 
 class line_history {
 public:
@@ -69,7 +69,7 @@ public:
         return found_;
     }
 
-    std::uint64_t exchanges = 0, stamps = 0, grants = 0;
+    std::uint64_t exchanges = 0, stamps = 0, grants = 0, parts = 0;
 
 private:
     struct thought {
@@ -147,9 +147,34 @@ private:
         if (awake_.empty()) return;
         const claim_id id = *std::next(awake_.begin(), static_cast<std::ptrdiff_t>(pick(awake_.size())));
         awake_.erase(id);
-        const line_verdict v = judge(line_, id, floor_);
+        const line_verdict v = pick(2) == 0 ? judge(line_, id, floor_) : judge_a_part(id);
         watches_[id] = v.watch;  // from the revision right after the one just read
         thinking_.push_back({id, v, floor_});
+    }
+
+    // Of the entries up to its own the last few, and the first: as who reads less than the line does.
+    line_verdict judge_a_part(const claim_id& id) {
+        const line_verdict whole = judge(line_, id, floor_);
+        std::vector<line_entry> some = line_;
+        std::ranges::sort(some, {}, &line_entry::arrived);
+        const auto mine = std::ranges::find(some, id, &line_entry::id);
+        if (mine == some.end()) return whole;
+        std::optional<line_entry> first;
+        if (pick(2) == 0) first = some.front();
+        const bool after = pick(2) == 0;
+        if (after) some.erase(mine + 1, some.end());
+        const std::size_t most = 1 + pick(5);
+        const bool before = some.size() > most;
+        if (before) some.erase(some.begin(), some.end() - static_cast<std::ptrdiff_t>(most));
+        const auto known = judge_part({.end = some, .first = first, .missing_before = before, .missing_after = after},
+                                      id, wrong_ == wrong::parts ? 0 : floor_);
+        if (!known) return whole;
+        ++parts;
+        if (wrong_ == wrong::parts) return *known;
+        if (known->is != whole.is) found_ = "a part is judged otherwise than the whole";
+        if (known->holder && known->holder != whole.holder) found_ = "a part names another holder than the whole";
+        if (known->place != 0 && known->place != whole.place) found_ = "a part gives another place than the whole";
+        return *known;
     }
 
     void act() {
@@ -234,7 +259,7 @@ private:
 
 struct tally {
     std::optional<std::string> found{};
-    std::uint64_t grants = 0, exchanges = 0, stamps = 0;
+    std::uint64_t grants = 0, exchanges = 0, stamps = 0, parts = 0;
 };
 
 tally run_histories(std::uint64_t histories, wrong what) {
@@ -248,6 +273,7 @@ tally run_histories(std::uint64_t histories, wrong what) {
         sums.grants += one.grants;
         sums.exchanges += one.exchanges;
         sums.stamps += one.stamps;
+        sums.parts += one.parts;
     }
     return sums;
 }
@@ -255,10 +281,12 @@ tally run_histories(std::uint64_t histories, wrong what) {
 TEST(line_histories, are_safe_and_nobody_waits_for_ever) {
     const tally sums = run_histories(testing::scale(100'000), wrong::nothing);
     EXPECT_FALSE(sums.found) << *sums.found;
-    std::cout << "grants=" << sums.grants << " exchanges=" << sums.exchanges << " stamps=" << sums.stamps << '\n';
+    std::cout << "grants=" << sums.grants << " exchanges=" << sums.exchanges << " stamps=" << sums.stamps
+              << " parts=" << sums.parts << '\n';
     if (std::getenv("MORTISE_TEST_SEED") == nullptr) {
         EXPECT_GT(sums.exchanges, 100u);
         EXPECT_GT(sums.stamps, 100u);
+        EXPECT_GT(sums.parts, 100u);
     }
 }
 
@@ -267,6 +295,9 @@ TEST(line_histories, exchanges_without_guards_are_convicted) {
 }
 TEST(line_histories, grants_that_are_not_stamped_are_convicted) {
     EXPECT_TRUE(run_histories(20'000, wrong::stamps).found);
+}
+TEST(line_histories, parts_that_are_believed_after_an_exchange_are_convicted) {
+    EXPECT_TRUE(run_histories(20'000, wrong::parts).found);
 }
 TEST(line_histories, exchanges_that_stand_where_they_arrived_are_convicted) {
     EXPECT_TRUE(run_histories(20'000, wrong::places).found);

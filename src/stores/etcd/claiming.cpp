@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds longest_leave{2000};
 // How soon one that is next looks again while its watch is young, and how soon one that is near. See lookouts.hpp.
 constexpr std::chrono::milliseconds next_looks{10};
 constexpr std::chrono::milliseconds near_looks{25};
-constexpr std::size_t near = 16;
+constexpr std::size_t near_place = 16;
 
 spi::claim_answer answer_of(const outcome& failed) {
     return {.is = failed.is == outcome::verdict::refused ? claim_verdict::refused : claim_verdict::unknown,
@@ -92,7 +92,7 @@ void desk::enter(const record& who, claimed done) {
         has_lease = who->on != nullptr;
         queue = who->queue;
     }
-    if (in_line) return look(who, std::move(done));
+    if (in_line) return look(who, extent::near, std::move(done));
     if (who->mine.at.to_be_exchanged()) return with_lease(who, entering::anyhow, 0, std::move(done));
     if (who->own_lease && !has_lease && !queue) return look_before_entering(who, 1, std::move(done));
     with_lease(who, queue ? entering::anyhow : entering::if_empty, 0, std::move(done));
@@ -227,10 +227,17 @@ void desk::try_to_enter(const record& who, const line& found, int tries, claimed
 }
 
 // Reads the line once more. `done` may be empty: then a push tells what has changed.
-void desk::look(const record& who, claimed done) {
-    cluster_->ask(method::txn, read_request(who->at.folder), how_.timeout,
-                  [self = shared_from_this(), who, done = std::move(done)](const outcome& said,
-                                                                           const std::string& bytes) mutable {
+void desk::look(const record& who, extent how_much, claimed done) {
+    std::uint64_t up_to = 0;
+    if (how_much == extent::near) {
+        std::scoped_lock guard{mutex_};
+        up_to = who->arrived;
+    }
+    std::string request =
+        up_to != 0 ? read_end_request(who->at.folder, up_to, static_cast<bool>(done)) : read_request(who->at.folder);
+    cluster_->ask(method::txn, std::move(request), how_.timeout,
+                  [self = shared_from_this(), who, part = up_to != 0, done = std::move(done)](
+                      const outcome& said, const std::string& bytes) mutable {
                       bool again = false;
                       bool over = false;
                       {
@@ -242,14 +249,17 @@ void desk::look(const record& who, claimed done) {
                           over = who->is == claim_record::phase::over;
                       }
                       if (over) return done ? done({.is = claim_verdict::refused, .reason = errc::cancelled}) : void();
-                      const txn_said read = said.ok() ? read_txn(self->keys_, who->at.folder, bytes) : txn_said{};
+                      txn_said read;
+                      if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
                       if (!read.found) {
                           if (done) return done(said.ok() ? not_understood() : answer_of(said));
                           return self->look_soon(who);
                       }
                       if (again) self->woken(who);
+                      read.found->missing_after = part;
                       if (read.found->find(who->line_id) != nullptr)
                           return self->conclude(who, *read.found, std::move(done));
+                      if (part) return self->look(who, extent::whole, std::move(done));  // it may have come again
                       if (!done) return self->thrown_out(who);
                       {
                           std::scoped_lock guard{self->mutex_};
@@ -277,7 +287,8 @@ void desk::conclude(const record& who, const line& found, claimed done) {
     {
         std::scoped_lock guard{mutex_};
         who->seen_at = found.revision;
-        who->floor_seen = found.floor != 0;
+        who->arrived = mine.at.arrived;
+        who->floor_seen |= found.floor != 0;
         as_we_think = who->on && who->on->id == mine.lease;
         told = who->is == claim_record::phase::held;
         if (!who->exchanging) {
@@ -290,7 +301,9 @@ void desk::conclude(const record& who, const line& found, claimed done) {
         return withdraw(who,
                         {.is = claim_verdict::unknown, .reason = errc::unreachable, .detail = "its lease has ended"},
                         std::move(done));
-    const base::line_verdict judged = base::judge(found.shape(), who->line_id, found.floor);
+    const std::optional<base::line_verdict> known = found.judge(who->line_id);
+    if (!known) return look(who, extent::whole, std::move(done));
+    const base::line_verdict& judged = *known;
     switch (judged.is) {
         case is::holds:
             if (judged.to_be_stamped && !told) return stamp(who, found, std::move(done));
@@ -350,11 +363,14 @@ void desk::watch_for(const record& who, const line& found, const base::line_verd
         }
         self->woken(who);
     };
-    const spi::duration look = judged.place == 1 ? next_looks : judged.place <= near ? near_looks : spi::duration{};
+    // Whoever is far back has time until etcd serves what begins in the past, and need not read the line twice.
+    const bool is_near = judged.place >= 1 && judged.place <= near_place;
+    const auto begins = is_near ? watcher::begins::now : watcher::begins::there;
+    const spi::duration again = judged.place == 1 ? next_looks : is_near ? near_looks : spi::duration{};
     for (const claim_id& id : judged.watch) {
         const entry* one = found.find(id);
         if (one == nullptr) continue;
-        const watcher::number made = watcher_->watch(one->key, found.revision, watcher::begins::now, look, gone);
+        const watcher::number made = watcher_->watch(one->key, found.revision, begins, again, gone);
         bool late = false;
         {
             std::scoped_lock guard{mutex_};
@@ -376,7 +392,7 @@ void desk::woken(const record& who) {
         }
         who->looking = true;
     }
-    look(who, {});
+    look(who, extent::near, {});
 }
 
 // Its key has gone, and not by us: the lease has ended, or somebody took it away.
@@ -498,10 +514,12 @@ void desk::drop(const record& who) {
 spi::standing desk::standing_of(const line& found, const base::line_verdict& judged) {
     spi::standing now;
     if (judged.place > 0) now.place = judged.place;
-    for (const entry& one : found.entries) {
+    const auto note = [&](const entry& one) {
         mortise::holder who = holder_of(one);  // all are noted, also those that wait
         if (judged.holder && one.at.id == *judged.holder) now.holder = std::move(who);
-    }
+    };
+    std::ranges::for_each(found.entries, note);
+    if (found.first) note(*found.first);
     return now;
 }
 

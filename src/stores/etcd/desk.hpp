@@ -6,7 +6,8 @@
 //                              +-- look again <-+    one of them has gone
 //
 // A claim's key is written by one transaction, which also reads the line; so a free lock is taken in one trip. Whoever was
-// woken reads the line once more, and finds its own key there or does not. The verbs are in claiming.cpp, leaving.cpp,
+// woken reads the line once more, and finds its own key there or does not. Of a long line it reads what is near, and the
+// whole only if that does not tell. The verbs are in claiming.cpp, leaving.cpp,
 // keeping.cpp, exchanging.cpp and listing.cpp.
 #pragma once
 
@@ -53,6 +54,7 @@ struct claim_record {
     std::shared_ptr<lease> on{};
     bool entered = false;          // its key was seen in the line
     std::int64_t seen_at = 0;      // the revision at which it was
+    std::uint64_t arrived = 0;     // and at which it came
     int entering = 0;              // requests to enter it that are on their way
     bool in_doubt = false;         // one of these ended without an answer, so may still arrive
     bool leave_in_doubt = false;   // the same of a release
@@ -101,7 +103,8 @@ private:
     bool only_we_are_in_the_way(const record& who, const line& found);
     void with_lease(const record& who, entering how, std::int64_t read_at, claimed done);
     void send_entry(const record& who, entering how, std::int64_t read_at, int tries, claimed done);
-    void look(const record& who, claimed done);
+    enum class extent { near, whole };
+    void look(const record& who, extent how_much, claimed done);
     void conclude(const record& who, const line& found, claimed done);
     void try_to_enter(const record& who, const line& found, int tries, claimed done);
     void wait_in(const record& who, const line& found, const base::line_verdict& judged, claimed done);

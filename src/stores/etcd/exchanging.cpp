@@ -80,7 +80,7 @@ void desk::exchanged(const record& who, const outcome& said, const txn_said& rea
         if (read.succeeded)
             grant(who, counter_of(read), std::move(each));
         else
-            look(who, std::move(each));
+            look(who, extent::whole, std::move(each));
     }
 }
 
@@ -141,7 +141,7 @@ void desk::stamp(const record& who, const line& found, claimed done) {
                       using enum spi::claim_answer::verdict;
                       if (over) return done ? done({.is = refused, .reason = errc::cancelled}) : void();
                       if (read.succeeded) return self->grant(who, counter_of(read), std::move(done));
-                      if (read.read) return done ? self->look(who, std::move(done)) : self->woken(who);
+                      if (read.read) return done ? self->look(who, extent::whole, std::move(done)) : self->woken(who);
                       if (!done) return self->look_soon(who);
                       done({.is = unknown, .reason = errc::unreachable, .detail = said.detail});
                   });

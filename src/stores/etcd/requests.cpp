@@ -84,6 +84,20 @@ void read_folder(mortise_etcd::range_request& one, std::string_view folder) {
     one.set_range_end(end_of(folder));
 }
 
+// So many are most lines whole. etcd goes through all of a line to find these, so nothing is asked for twice.
+constexpr std::int64_t most_read = 32;
+enum order { ascending = 1, descending = 2 };
+
+void read_some(txn_request& all, std::string_view folder, order which, std::int64_t most, std::uint64_t up_to = 0) {
+    constexpr int by_creation = 2;
+    auto& some = *all.add_success()->mutable_range();
+    read_folder(some, folder);
+    some.set_sort_target(by_creation);
+    some.set_sort_order(which);
+    some.set_limit(most);
+    some.set_max_create_revision(static_cast<std::int64_t>(up_to));
+}
+
 std::string hex_word(std::uint64_t n) {
     char room[16];
     const auto made = std::to_chars(room, room + sizeof room, n, 16);
@@ -137,6 +151,13 @@ const entry* line::find(const claim_id& id) const {
     return it == entries.end() ? nullptr : &*it;
 }
 
+std::optional<base::line_verdict> line::judge(const claim_id& mine) const {
+    const std::vector<base::line_entry> end = shape();
+    base::line_part part{.end = end, .missing_before = missing_before, .missing_after = missing_after};
+    if (first) part.first = first->at;
+    return base::judge_part(part, mine, floor);
+}
+
 line read_line(const key_layout& keys, std::string_view folder, const mortise_etcd::range_response& said,
                std::int64_t revision) {
     line all{.revision = revision};
@@ -177,8 +198,20 @@ std::string enter_request(const place& at, const std::string& value, std::int64_
     put.set_key(at.key);
     put.set_value(value);
     put.set_lease(lease);
-    read_folder(*all.add_success()->mutable_range(), at.folder);
+    if (how == entering::anyhow) {
+        read_some(all, at.folder, descending, most_read);
+    } else {
+        read_folder(*all.add_success()->mutable_range(), at.folder);
+    }
     read_folder(*all.add_failure()->mutable_range(), at.folder);
+    return all.SerializeAsString();
+}
+
+std::string read_end_request(std::string_view folder, std::uint64_t up_to, bool first) {
+    txn_request all;
+    read_some(all, folder, descending, most_read, up_to);
+    all.add_success()->mutable_range()->set_key(std::string(folder) + std::string(floor_key));
+    if (first) read_some(all, folder, ascending, 2);  // one of them may be the floor
     return all.SerializeAsString();
 }
 
@@ -297,8 +330,15 @@ txn_said read_txn(const key_layout& keys, std::string_view folder, const std::st
     read.succeeded = said.succeeded();
     read.revision = said.header().revision();
     for (const auto& one : said.responses()) {
-        if (one.has_range() && read.found) read.marked = one.range().kvs_size() > 0;
-        if (one.has_range() && !read.found) read.found = read_line(keys, folder, one.range(), read.revision);
+        if (one.has_range() && read.found) {  // the first of the line, its floor, or the mark of an id
+            const line more = read_line(keys, folder, one.range(), read.revision);
+            if (!more.entries.empty()) read.found->first = more.entries.front();
+            if (more.floor != 0) read.found->floor = more.floor;
+            read.marked = one.range().kvs_size() > 0 && !one.range().kvs(0).key().starts_with(folder);
+        } else if (one.has_range()) {
+            read.found = read_line(keys, folder, one.range(), read.revision);
+            read.found->missing_before = one.range().more();
+        }
         if (one.has_remove() && one.remove().prev_kvs_size() > 0) {
             read.lease = one.remove().prev_kvs(0).lease();
             read.removed = one.remove().prev_kvs(0).value();

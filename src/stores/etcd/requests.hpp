@@ -50,14 +50,18 @@ struct entry {
     bool read_value(std::string_view text);  // false: it is not one of ours
 };
 
-// All claims on one name.
+// All claims on one name, or those near one of them.
 struct line {
     std::int64_t revision = 0;  // of the whole store, when it was read
     std::vector<entry> entries{};
     std::uint64_t floor = 0;
+    std::optional<entry> first{};  // these as in base::line_part
+    bool missing_before = false;
+    bool missing_after = false;
 
     std::vector<base::line_entry> shape() const;
     const entry* find(const claim_id& id) const;
+    std::optional<base::line_verdict> judge(const claim_id& mine) const;  // if it tells
 };
 
 line read_line(const key_layout& keys, std::string_view folder, const mortise_etcd::range_response& said,
@@ -70,7 +74,7 @@ struct place {
     std::string gone_key;  // if it is there, the claim cannot be
 };
 
-// Enters the line, or finds itself in it; answers the line.
+// Enters the line, or finds itself in it; answers the line, or its end if it has entered anyhow.
 enum class entering {
     anyhow,    // at its end
     if_empty,  // nobody is in it
@@ -80,6 +84,8 @@ std::string enter_request(const place& at, const std::string& value, std::int64_
                           std::int64_t read_at = 0);
 
 std::string read_request(std::string_view folder);  // of a line
+// Of a line what came up to that revision, and of that the youngest. `first`: also the very first.
+std::string read_end_request(std::string_view folder, std::uint64_t up_to, bool first);
 std::string all_request(const std::string& from, const std::string& prefix, std::int64_t limit);
 std::string read_key_request(const std::string& key);
 
