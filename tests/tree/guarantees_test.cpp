@@ -1,8 +1,11 @@
 // docs/guarantees.md says what the stores say of themselves.
 #include <mortise/client.hpp>
+#include <mortise/error.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <sstream>
 #include <string>
@@ -55,14 +58,60 @@ std::string section(const std::string& mode) {
     return text;
 }
 
+bool is_built(const std::string& mode) {
+    try {
+        const mortise::client locks{mode};
+        return true;
+    } catch (const mortise::error&) {
+        return false;
+    }
+}
+
+struct split_page {
+    std::string built{};     // without the sections of stores that need a library which is not installed here
+    std::string left_out{};  // the addresses of these
+};
+
+split_page split(const std::string& text) {
+    split_page both;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find("\n## ", at + 1), text.size());
+        const std::string part = text.substr(at, end - at);
+        const std::size_t opened = at == 0 ? std::string::npos : part.find("\n`");
+        const std::string mode = opened == std::string::npos
+                                     ? std::string{}
+                                     : part.substr(opened + 2, part.find('`', opened + 2) - opened - 2);
+        if (mode.empty() || is_built(mode))
+            both.built += part;
+        else
+            both.left_out += " " + mode;
+        at = end;
+    }
+    return both;
+}
+
 TEST(guarantees, say_what_the_stores_say) {
     std::string wanted = introduction;
     std::istringstream modes{MORTISE_MODES};
     for (std::string mode; std::getline(modes, mode);) wanted += section(mode);
-    if (std::getenv("MORTISE_WRITE_DOCS") != nullptr) std::ofstream{page} << wanted;
-    std::ifstream file{page};
-    const std::string found{std::istreambuf_iterator<char>{file}, {}};
-    EXPECT_EQ(found, wanted) << "make docs writes it anew";
+    const auto read = [] {
+        std::ifstream file{page};
+        return split({std::istreambuf_iterator<char>{file}, {}});
+    };
+    split_page found = read();
+    if (std::getenv("MORTISE_WRITE_DOCS") != nullptr) {
+        ASSERT_EQ(found.left_out, "") << "the page would lose these: install what they need";
+        std::ofstream{page} << wanted;
+        found = read();
+    }
+    EXPECT_EQ(found.built, wanted) << "make docs writes it anew";
+    if (!found.left_out.empty()) std::cout << "not in this build, so not compared:" << found.left_out << '\n';
+}
+
+TEST(guarantees, of_stores_that_are_not_built_are_not_compared) {
+    const split_page one = split("# Page\n\n## none\n\n`nonesuch:`, for nobody.\n\n## memory\n\n`memory:`, for all.\n");
+    EXPECT_EQ(one.built, "# Page\n\n## memory\n\n`memory:`, for all.\n");
+    EXPECT_EQ(one.left_out, " nonesuch:");
 }
 
 }  // namespace
