@@ -137,5 +137,43 @@ TEST(line, an_exchange_for_a_hold_that_is_gone_is_lost) {
     EXPECT_EQ(shared.of(5).is, is::lost);
 }
 
+TEST(line_part, with_all_that_is_older_tells_what_the_whole_line_does) {
+    const line mutex{entry(3), entry(5), entry(9)};
+    const auto first = judge_part({.end = std::span(mutex).first(1), .missing_after = true}, numbered(3), 0);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first->is, is::holds);
+    const auto second = judge_part({.end = std::span(mutex).first(2), .missing_after = true}, numbered(5), 0);
+    ASSERT_TRUE(second);
+    EXPECT_EQ(second->is, is::waits);
+    EXPECT_EQ(second->place, 1u);
+    EXPECT_EQ(second->holder, numbered(3));
+}
+
+TEST(line_part, of_the_end_tells_who_has_too_much_before_it) {
+    const line end{entry(50), entry(51)};
+    const auto told = judge_part({.end = end, .first = entry(3), .missing_before = true}, numbered(51), 0);
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->is, is::waits);
+    EXPECT_THAT(told->watch, ElementsAre(numbered(50)));
+    EXPECT_EQ(told->holder, numbered(3));
+    EXPECT_EQ(told->place, 0u) << "who knows";
+    const auto without_the_first = judge_part({.end = end, .missing_before = true}, numbered(51), 0);
+    ASSERT_TRUE(without_the_first);
+    EXPECT_FALSE(without_the_first->holder);
+}
+
+TEST(line_part, that_does_not_tell_is_not_believed) {
+    const line readers_only{entry(50, readers), entry(51, readers)};
+    EXPECT_FALSE(judge_part({.end = readers_only, .missing_before = true}, numbered(51), 0)) << "is there a writer?";
+    const line mutex{entry(50), entry(51)};
+    EXPECT_FALSE(judge_part({.end = mutex, .first = entry(3, 8), .missing_before = true}, numbered(51), 0))
+        << "of another kind";
+    EXPECT_FALSE(judge_part({.end = mutex, .missing_before = true}, numbered(52), 0)) << "it is not there";
+    EXPECT_FALSE(judge_part({.end = std::span(mutex).first(1), .missing_after = true}, numbered(50), 60))
+        << "somebody younger may stand before it";
+    const line exchanging{entry(50, readers, readers), exchange(51, 50, readers, 1)};
+    EXPECT_FALSE(judge_part({.end = exchanging, .missing_before = true}, numbered(51), 0));
+}
+
 }  // namespace
 }  // namespace mortise::base
