@@ -2,6 +2,8 @@
 #include "stores/etcd/servers/suite.hpp"
 #include "support/traffic.hpp"
 
+#include <mortise/error.hpp>
+
 #include <thread>
 
 namespace mortise::inline v0::stores::etcd {
@@ -73,6 +75,9 @@ TEST_F(etcd_leaders, are_needed_for_anything_at_all) {
     EXPECT_FALSE(got);
     EXPECT_EQ(got.reason(), errc::unreachable);
     EXPECT_LT(boot_clock::now() - before, 20s);
+    const std::string told = got.refusal().describe();
+    EXPECT_EQ(told.find('\n'), std::string::npos) << told;
+    EXPECT_THROW(static_cast<void>(locks.list()), error) << "nor is it read what one member remembers";
     // Neither is ready without the other.
     std::thread other{[&] { all().member(1).restart(); }};
     all().member(2).restart();

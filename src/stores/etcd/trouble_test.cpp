@@ -3,6 +3,7 @@
 #include "support/tcp_proxy.hpp"
 
 #include <mortise/error.hpp>
+#include <mortise/fenced.hpp>
 #include <mortise/shared_mutex.hpp>
 
 #include <future>
@@ -144,17 +145,22 @@ TEST_F(etcd_trouble, a_waiter_whose_lease_ended_waits_on_as_another) {
     EXPECT_TRUE(theirs.get().valid());
 }
 
-TEST_F(etcd_trouble, a_lease_that_an_operator_revokes_is_told_at_once) {
+TEST_F(etcd_trouble, a_lease_that_an_operator_revokes_is_told_at_once_and_the_register_refuses_its_owner) {
     client locks{url()};
     client others{url()};
+    fenced::register_of<int> stock{5};
     hold mine = locks.acquire("n");
     hold too = locks.acquire("m");
+    ASSERT_TRUE(stock.seal(mine.token()));
     const auto before = boot_clock::now();
     revoke_all_leases();
     EXPECT_TRUE(eventually([&] { return !mine.valid() && !too.valid() && mine.lost().stop_requested(); }, 8s));
     EXPECT_LT(boot_clock::now() - before, 9s) << "the lease would have gone on for half a minute";
     const hold theirs = others.acquire("n", {.wait = 10s});
     EXPECT_GT(theirs.token(), mine.token());
+    EXPECT_TRUE(stock.seal(theirs.token()));
+    EXPECT_FALSE(stock.write(mine.token(), 4)) << "too late";
+    EXPECT_TRUE(stock.write(theirs.token(), 3));
     EXPECT_EQ(mine.release(), release_result::taken_over);
     EXPECT_TRUE(locks.try_acquire("m", {.wait = 10s})) << "with a new lease";
 }

@@ -1,0 +1,100 @@
+// Waiting in line: long ones, and watches that miss something.
+#include "stores/etcd/servers/suite.hpp"
+#include "support/tcp_proxy.hpp"
+
+#include <future>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::eventually;
+using testing::tcp_proxy;
+
+class etcd_waiting : public servers::on_members<1> {
+protected:
+    static servers::server& member() { return all().member(0); }
+
+    // Compacts all but what is there now.
+    static void compact() {
+        const std::string said = member().command("get mortise-is-it-there --write-out=fields");
+        const std::string mark = "\"Revision\" : ";
+        const std::size_t at = said.find(mark) + mark.size();
+        member().command("compaction " + said.substr(at, said.find('\n', at) - at));
+    }
+};
+
+// The core asks again every third of a lease; this is longer than the test waits.
+constexpr std::chrono::seconds long_lease{180};
+constexpr std::chrono::seconds long_wait{1200};
+constexpr std::chrono::seconds soon{40};
+
+TEST_F(etcd_waiting, in_a_line_that_is_not_read_whole_everybody_is_served_in_order) {
+    constexpr std::size_t crowd = 50;
+    const client_options each_asks{.hand_over_turns = 1};
+    client one{url(), each_asks};
+    client two{url(), each_asks};
+    hold mine = one.acquire("n", {.lease = long_lease});
+    std::mutex guard;
+    std::vector<std::size_t> served;
+    std::vector<std::jthread> waiters;
+    for (std::size_t n = 0; n < crowd; ++n) {
+        waiters.emplace_back([&, n] {
+            const hold theirs = (n % 3 == 0 ? one : two).acquire("n", {.wait = long_wait, .lease = long_lease});
+            const std::scoped_lock alone{guard};
+            served.push_back(n);
+        });
+        ASSERT_TRUE(eventually([&] { return keys_of(prefix_) == n + 2; }));
+    }
+    mine.release();
+    EXPECT_TRUE(eventually(
+        [&] {
+            const std::scoped_lock alone{guard};
+            return served.size() == crowd;
+        },
+        soon));
+    waiters.clear();
+    for (std::size_t n = 0; n < crowd; ++n) EXPECT_EQ(served.at(n), n);
+}
+
+TEST_F(etcd_waiting, what_a_broken_watch_has_missed_is_read_also_if_it_was_compacted) {
+    tcp_proxy proxy{member().port()};
+    client locks{url()};
+    client waits{url_at(proxy.port())};
+    hold mine = locks.acquire("n", {.lease = long_lease});
+    auto next =
+        std::async(std::launch::async, [&] { return waits.acquire("n", {.wait = long_wait, .lease = long_lease}); });
+    ASSERT_TRUE(eventually([&] { return keys_of(prefix_) == 2; }));
+    std::this_thread::sleep_for(300ms);  // so that it watches
+    proxy.freeze();
+    mine.release();
+    static_cast<void>(locks.acquire("m", {.lease = long_lease}));
+    compact();
+    proxy.cut();
+    proxy.thaw();
+    ASSERT_EQ(next.wait_for(soon), std::future_status::ready);
+    EXPECT_TRUE(next.get().valid());
+}
+
+TEST_F(etcd_waiting, a_key_that_is_used_again_is_waited_for_again) {
+    const client_options each_asks{.hand_over_turns = 1};
+    client one{url(), each_asks};
+    client two{url(), each_asks};
+    hold mine = one.acquire("n", {.lease = long_lease});
+    for (int n = 0; n < 30; ++n) {  // each waits for the same two keys
+        client& other = n % 2 == 0 ? two : one;
+        auto next = std::async(std::launch::async,
+                               [&] { return other.acquire("n", {.wait = long_wait, .lease = long_lease}); });
+        ASSERT_TRUE(eventually([&] { return keys_of(prefix_) == 2; }));
+        mine.release();
+        ASSERT_EQ(next.wait_for(soon), std::future_status::ready) << n;
+        mine = next.get();
+        EXPECT_TRUE(mine.valid()) << n;
+    }
+}
+
+}  // namespace
+}  // namespace mortise::inline v0::stores::etcd
