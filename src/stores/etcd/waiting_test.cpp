@@ -2,6 +2,9 @@
 #include "stores/etcd/servers/suite.hpp"
 #include "support/tcp_proxy.hpp"
 
+#include <mortise/shared_mutex.hpp>
+
+#include <atomic>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -37,10 +40,10 @@ TEST_F(etcd_waiting, in_a_line_that_is_not_read_whole_everybody_is_served_in_ord
     const client_options each_asks{.hand_over_turns = 1};
     client one{url(), each_asks};
     client two{url(), each_asks};
-    hold mine = one.acquire("n", {.lease = long_lease});
     std::mutex guard;
     std::vector<std::size_t> served;
     std::vector<std::jthread> waiters;
+    hold mine = one.acquire("n", {.lease = long_lease});
     for (std::size_t n = 0; n < crowd; ++n) {
         waiters.emplace_back([&, n] {
             const hold theirs = (n % 3 == 0 ? one : two).acquire("n", {.wait = long_wait, .lease = long_lease});
@@ -58,6 +61,29 @@ TEST_F(etcd_waiting, in_a_line_that_is_not_read_whole_everybody_is_served_in_ord
         soon));
     waiters.clear();
     for (std::size_t n = 0; n < crowd; ++n) EXPECT_EQ(served.at(n), n);
+}
+
+TEST_F(etcd_waiting, readers_far_behind_a_writer_wait_for_it) {
+    constexpr std::size_t crowd = 40;
+    client one{url()};
+    client two{url(), {.hand_over_turns = 1}};
+    const claim_options kept{.lease = long_lease};
+    shared_mutex writes{one, "n", kept};
+    std::atomic<std::size_t> in{0};
+    std::vector<std::jthread> readers;
+    std::unique_lock writing{writes};
+    for (std::size_t n = 0; n < crowd; ++n) {
+        readers.emplace_back([&] {
+            shared_mutex reads{two, "n", kept};
+            reads.lock_shared();
+            ++in;
+            reads.unlock_shared();
+        });
+        ASSERT_TRUE(eventually([&] { return keys_of(prefix_) == n + 2; }));
+    }
+    EXPECT_EQ(in, 0u);
+    writing.unlock();
+    EXPECT_TRUE(eventually([&] { return in == crowd; }, soon));
 }
 
 TEST_F(etcd_waiting, what_a_broken_watch_has_missed_is_read_also_if_it_was_compacted) {
