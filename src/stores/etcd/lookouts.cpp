@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t most_idle = 128;
-constexpr seconds idle_for{5};
+constexpr seconds idle_for{1};
 
 // Two rounds of etcd's.
 constexpr milliseconds young_for{200};

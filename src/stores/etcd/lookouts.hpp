@@ -1,6 +1,6 @@
 // The keys that are watched, and who waits for them to go. Pure: no stream, no clock; what is to be done is answered.
 //
-// Keys are used again, and so are watches: one that nobody waits for any more goes on for some seconds. Whoever waits for its
+// Keys are used again, and so are watches: one that nobody waits for any more goes on for a second. Whoever waits for its
 // key next says at which revision the key was there, and the watch knows whether it was deleted since.
 //
 // etcd may register a watch behind a write, and then serves it only at its next round, of which there are ten a second. So

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 constexpr int no_puts = 0;  // a filter
 constexpr int deleted = 1;  // an event
 
-constexpr std::chrono::seconds swept_after{1};
+constexpr milliseconds swept_after{500};
 
 std::string end_request(lookouts::number which) {
     mortise_etcd::watch_request all;
