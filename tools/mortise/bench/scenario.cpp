@@ -111,7 +111,11 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
             return bar{bar::side::at_most, each.lock.name.ends_with(lazy_release) ? 0.75 : 1.15};
         if (alone && is_zookeeper(each) && of.name == "pair p50")  // it lists the line too
             return bar{bar::side::at_most, 1.5};
+        if (alone && is_etcd(each) && of.name == "pair p50") return bar{bar::side::at_most, 1.15};
         const bool hands_over = !each.lock.name.ends_with(no_hand_over);
+        // It reads the line when it is woken, and enters it anew: three requests for the one of a bare push.
+        if (one_for_all && !hands_over && is_etcd(each) && of.name == (apart ? "process switches" : "thread switches"))
+            return bar{bar::side::at_least, 1.0 / 3};
         if (apart && !hands_over && is_redis(each) && of.name == "process switches")
             return bar{bar::side::at_least, 1 / 1.6};
         if (one_for_all && !apart && hands_over && is_redis(each) && of.name == "thread switches")
@@ -166,7 +170,7 @@ scenario handoff(placement where, bool idle, const subject_stores& stores, const
         // In quick succession on one processor the kernel must switch back and forth once more for us than for who
         // alternates by itself, so that figure has no bar.
         if (is_redis(each) && of.name == "p50") return bar{bar::side::at_most, 1.6};
-        if (is_zookeeper(each) && of.name == "p50") return bar{bar::side::at_most, 1.5};
+        if ((is_etcd(each) || is_zookeeper(each)) && of.name == "p50") return bar{bar::side::at_most, 1.5};
         if (is_host(each) && of.name == "p50" && (idle || where == placement::apart)) return bar{bar::side::at_most, 3};
         return std::nullopt;
     };
