@@ -184,7 +184,9 @@ bool desk::only_we_are_in_the_way(const record& who, const line& found) {
         if (++who->waited_for_ourselves > longest_leave / leaves_in) return false;
         for (const entry& one : found.entries) {
             const auto ours = claims_.find(one.at.id);
-            if (ours == claims_.end() || ours->second->is != claim_record::phase::over) shape.push_back(one.at);
+            const bool leaving = ours != claims_.end() && ours->second->is == claim_record::phase::over;
+            const bool left = ended_.contains({one.at.id, who->name});  // since this was read
+            if (!leaving && !left) shape.push_back(one.at);
         }
     }
     base::line_entry mine = who->mine.at;

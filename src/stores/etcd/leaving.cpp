@@ -137,9 +137,9 @@ void desk::end_leaving(const std::string& name, const claim_id& id, const record
         must_wait = own && (who->entering > 0 || who->in_doubt);
         if (own && who->on) on = who->on->id;
     }
+    remember(name, id, said);  // first: it is always known as one of ours
     if (who) drop(who);
     if (who) wipe_floor(who);
-    remember(name, id, said);
     if (!own) return done(said);
     if (!must_wait) {
         leases_->revoke(on, {});
