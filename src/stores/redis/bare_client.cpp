@@ -1,6 +1,6 @@
 #include "stores/redis/bare_client.hpp"
 
-#include "stores/redis/resolve.hpp"
+#include "net/resolve.hpp"
 
 #include <mortise/error.hpp>
 
@@ -46,23 +46,23 @@ bare_client::bare_client(const settings& how, std::string_view key) : how_(how) 
 }
 
 void bare_client::connect(const endpoint& where, const std::string& user, const std::string& password) {
-    std::promise<std::pair<std::vector<resolved_address>, std::string>> found;
+    std::promise<std::pair<std::vector<net::resolved_address>, std::string>> found;
     resolve(where, [&](auto all, auto why) { found.set_value({std::move(all), std::move(why)}); });
     const auto [addresses, why] = found.get_future().get();
     if (addresses.empty()) fail(where.shown() + ": " + why);
     try {
-        line_ = connect_to(addresses.front().where, addresses.front().length);
+        line_ = net::connect_to(addresses.front().where, addresses.front().length);
     } catch (const std::system_error& e) {
         fail(where.shown() + ": " + e.what());
     }
-    if (how_.tls.on) line_ = with_tls(std::move(line_), how_, where.host);
+    if (how_.tls.on) line_ = net::with_tls(std::move(line_), how_.tls, where.host);
     input_ = {};
     while (true) {
-        const transport::result said = line_->establish();
-        if (said.is == transport::outcome::done) break;
-        if (said.is == transport::outcome::failed || said.is == transport::outcome::closed)
+        const net::transport::result said = line_->establish();
+        if (said.is == net::transport::outcome::done) break;
+        if (said.is == net::transport::outcome::failed || said.is == net::transport::outcome::closed)
             fail(where.shown() + ": " + said.why);
-        wait(said.is == transport::outcome::wants_read ? POLLIN : POLLOUT, false);
+        wait(said.is == net::transport::outcome::wants_read ? POLLIN : POLLOUT, false);
     }
     std::string bytes;
     if (password.empty()) {
@@ -87,11 +87,11 @@ const reply& bare_client::ask(std::string_view bytes) {
 
 void bare_client::send(std::string_view bytes) {
     while (!bytes.empty()) {
-        const transport::result said = line_->write(bytes);
-        if (said.is == transport::outcome::done) {
+        const net::transport::result said = line_->write(bytes);
+        if (said.is == net::transport::outcome::done) {
             bytes.remove_prefix(said.bytes);
-        } else if (said.is == transport::outcome::wants_write || said.is == transport::outcome::wants_read) {
-            wait(said.is == transport::outcome::wants_write ? POLLOUT : POLLIN, false);
+        } else if (said.is == net::transport::outcome::wants_write || said.is == net::transport::outcome::wants_read) {
+            wait(said.is == net::transport::outcome::wants_write ? POLLOUT : POLLIN, false);
         } else {
             fail("the connection broke: " + said.why);
         }
@@ -111,9 +111,9 @@ const reply& bare_client::read(bool push, bool forever) {
             continue;
         }
         wait(POLLIN, forever);
-        const transport::result got = line_->read(input_.space());
-        if (got.is == transport::outcome::done) input_.filled(got.bytes);
-        if (got.is == transport::outcome::closed || got.is == transport::outcome::failed)
+        const net::transport::result got = line_->read(input_.space());
+        if (got.is == net::transport::outcome::done) input_.filled(got.bytes);
+        if (got.is == net::transport::outcome::closed || got.is == net::transport::outcome::failed)
             fail("the connection broke: " + got.why);
     }
 }

@@ -1,9 +1,9 @@
 // The plainest client there is: one socket, one caller, one command at a time. What ours is measured beside.
 #pragma once
 
+#include "net/transport.hpp"
 #include "stores/redis/resp.hpp"
 #include "stores/redis/settings.hpp"
-#include "stores/redis/transport.hpp"
 
 #include <mortise/config.hpp>
 
@@ -33,7 +33,7 @@ private:
     void wait(short events, bool forever);
 
     const settings how_;
-    std::unique_ptr<transport> line_;
+    std::unique_ptr<net::transport> line_;
     reader input_;
     reply said_;
 };

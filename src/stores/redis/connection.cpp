@@ -394,8 +394,8 @@ void connection::begin() {
 
 void connection::try_next_address() {
     const resolved_address& next = addresses_.at(next_address_++);
-    auto made = connect_to(next.where, next.length);
-    if (how_.tls.on) made = with_tls(std::move(made), how_, plan_.where.host);
+    auto made = net::connect_to(next.where, next.length);
+    if (how_.tls.on) made = net::with_tls(std::move(made), how_.tls, plan_.where.host);
     line_ = std::move(made);
     is_ = state::establishing;
     input_ = {};

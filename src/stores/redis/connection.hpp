@@ -13,12 +13,12 @@
 // fails with reply::kind::failed: whether it took effect is not known.
 #pragma once
 
+#include "net/poller.hpp"
+#include "net/resolve.hpp"
+#include "net/transport.hpp"
 #include "stores/redis/greeting.hpp"
-#include "stores/redis/poller.hpp"
-#include "stores/redis/resolve.hpp"
 #include "stores/redis/resp.hpp"
 #include "stores/redis/settings.hpp"
-#include "stores/redis/transport.hpp"
 
 #include <mortise/config.hpp>
 #include <mortise/error.hpp>
@@ -38,6 +38,10 @@
 #include <vector>
 
 namespace mortise::inline v0::stores::redis {
+
+using net::poller;
+using net::resolved_address;
+using net::transport;
 
 // Called once, from the thread that reads, with no lock held. Replies are good during the call.
 using handler = unique_function<void(const reply&)>;

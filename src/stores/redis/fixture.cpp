@@ -1,12 +1,12 @@
 #include "stores/redis/fixture.hpp"
 
+#include "net/tls.hpp"
 #include "stores/redis/names.hpp"
 #include "stores/redis/rights.hpp"
 #include "stores/redis/servers/cluster.hpp"
 #include "stores/redis/servers/single.hpp"
 #include "stores/redis/servers/with_sentinels.hpp"
 #include "stores/redis/servers/with_tls.hpp"
-#include "stores/redis/tls.hpp"
 #include "support/waiting.hpp"
 
 #include <chrono>
@@ -124,7 +124,7 @@ std::unique_ptr<spi::fixture> in_a_cluster() {
 spi::fixtures make_fixtures() {
     spi::fixtures all;
     all.push_back(on_one_server());
-    if (has_tls()) all.push_back(over_tls());
+    if (net::has_tls()) all.push_back(over_tls());
     all.push_back(on_sentinels());
     all.push_back(in_a_cluster());
     return all;

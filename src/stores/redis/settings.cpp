@@ -53,18 +53,11 @@ std::chrono::nanoseconds duration_of(const base::url& address, const std::string
 
 }  // namespace
 
-std::optional<endpoint> endpoint::of(std::string_view host, std::string_view port) {
-    const auto number = base::number_in<std::uint16_t>(port, 1, 65535);
-    return host.empty() || !number ? std::nullopt : std::optional{endpoint{std::string(host), *number}};
-}
-
-std::string endpoint::shown() const {
-    return (host.find(':') != std::string::npos ? "[" + host + "]" : host) + ":" + std::to_string(port);
-}
-
 settings settings::of(const base::url& address) {
     settings s;
     s.tls.on = address.scheme == "rediss";
+    s.tls.if_plain = "write redis:// instead of rediss:// (or leave out tls=1), or give its TLS port";
+    s.tls.if_old = "see tls-protocols in its redis.conf";
     if (address.scheme == "redis+sentinel") s.shape = topology::sentinel;
     if (address.scheme == "redis+cluster") s.shape = topology::cluster;
     if (address.hosts.empty())

@@ -2,29 +2,18 @@
 #pragma once
 
 #include "base/url.hpp"
-#include "stores/redis/tls.hpp"
+#include "net/endpoint.hpp"
+#include "net/tls.hpp"
 
 #include <mortise/config.hpp>
 
 #include <chrono>
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace mortise::inline v0::stores::redis {
 
-struct endpoint {
-    std::string host;
-    std::uint16_t port = 0;
-
-    std::string shown() const;  // "host:port"
-    // As servers name each other. None: it is not an address.
-    static std::optional<endpoint> of(std::string_view host, std::string_view port);
-    friend bool operator==(const endpoint&, const endpoint&) = default;
-    friend auto operator<=>(const endpoint&, const endpoint&) = default;
-};
+using net::endpoint;
 
 // redis://[user:password@]host[:port][/database]              one server
 // rediss://...                                                the same over TLS
@@ -48,7 +37,7 @@ struct settings {
     std::string prefix = "mortise";
     std::chrono::nanoseconds timeout = std::chrono::seconds{2};
 
-    tls_settings tls;
+    net::tls_settings tls;
 
     bool strict = false;    // client_options::strict
     unsigned replicas = 0;  // that have to acknowledge

@@ -1,4 +1,4 @@
-#include "stores/redis/transport.hpp"
+#include "net/transport.hpp"
 
 #include "base/descriptors.hpp"
 
@@ -10,7 +10,7 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
-namespace mortise::inline v0::stores::redis {
+namespace mortise::inline v0::net {
 namespace {
 
 class plain final : public transport {
@@ -77,4 +77,4 @@ std::unique_ptr<transport> connect_to(const sockaddr_storage& where, socklen_t l
     return made;
 }
 
-}  // namespace mortise::inline v0::stores::redis
+}  // namespace mortise::inline v0::net

@@ -1,7 +1,7 @@
 // Bytes to and from one server: a socket, or TLS over one. Never blocks.
 #pragma once
 
-#include "stores/redis/settings.hpp"
+#include "net/tls.hpp"
 
 #include <mortise/config.hpp>
 
@@ -12,7 +12,7 @@
 
 #include <sys/socket.h>
 
-namespace mortise::inline v0::stores::redis {
+namespace mortise::inline v0::net {
 
 // read() and write() may be called by two threads at once, one each.
 class transport {
@@ -44,6 +44,6 @@ public:
 std::unique_ptr<transport> connect_to(const sockaddr_storage& where, socklen_t length);
 
 // TLS over a socket, as the settings say. Checks the chain and that the certificate is for `host`.
-std::unique_ptr<transport> with_tls(std::unique_ptr<transport> under, const settings& how, const std::string& host);
+std::unique_ptr<transport> with_tls(std::unique_ptr<transport> under, const tls_settings& how, const std::string& host);
 
-}  // namespace mortise::inline v0::stores::redis
+}  // namespace mortise::inline v0::net

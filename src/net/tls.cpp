@@ -1,8 +1,8 @@
-#include "stores/redis/tls.hpp"
+#include "net/tls.hpp"
 
 #include "base/text.hpp"
-#include "stores/redis/certificate.hpp"
-#include "stores/redis/transport.hpp"
+#include "net/certificate.hpp"
+#include "net/transport.hpp"
 
 #include <mortise/error.hpp>
 
@@ -14,7 +14,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-namespace mortise::inline v0::stores::redis {
+namespace mortise::inline v0::net {
 
 class tls_context {
 public:
@@ -47,7 +47,7 @@ std::string latest_reason() {
 }
 
 // A handshake or a stream that failed, for people; repeating it helps only if it is not hopeless.
-transport::result explained(unsigned long code, bool have_certificate) {
+transport::result explained(unsigned long code, const tls_settings& how) {
     transport::result said{.is = transport::outcome::failed, .hopeless = true};
     const char* text = ERR_reason_error_string(code);
     switch (ERR_GET_REASON(code)) {
@@ -55,12 +55,11 @@ transport::result explained(unsigned long code, bool have_certificate) {
         case SSL_R_HTTP_REQUEST:
         case SSL_R_UNEXPECTED_MESSAGE:
         case SSL_R_PACKET_LENGTH_TOO_LONG:
-            said.why =
-                "does not speak TLS; write redis:// instead of rediss:// (or leave out tls=1), or give its TLS port";
+            said.why = "does not speak TLS; " + how.if_plain;
             break;
         case SSL_R_UNSUPPORTED_PROTOCOL:
         case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-            said.why = "speaks no TLS 1.2 or newer; see tls-protocols in its redis.conf";
+            said.why = "speaks no TLS 1.2 or newer; " + how.if_old;
             break;
         case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
         case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
@@ -71,7 +70,7 @@ transport::result explained(unsigned long code, bool have_certificate) {
         case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
         case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
         case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
-            said.why = have_certificate
+            said.why = !how.certificate.empty()
                            ? "does not accept our certificate (" + std::string(text == nullptr ? "" : text) +
                                  "); see the options cert and key"
                            : "asks for a certificate of ours; give one with the options cert and key";
@@ -106,6 +105,7 @@ private:
     static int judge(int accepted, X509_STORE_CTX* chain);
     int moved(BIO* through, const result& how);
     result outcome_of(int returned);
+    result agreed() const;
 
     const std::unique_ptr<transport> under_;
     const std::shared_ptr<const tls_context> context_;
@@ -145,6 +145,11 @@ tls::tls(std::unique_ptr<transport> under, std::shared_ptr<const tls_context> co
     if (!set) {
         SSL_free(ssl_);
         throw error(errc::bad_url, base::quoted(wanted_.text) + " is no name that a certificate can be for");
+    }
+    if (!how_.protocol.empty()) {
+        const std::string offered = static_cast<char>(how_.protocol.size()) + how_.protocol;
+        SSL_set_alpn_protos(ssl_, reinterpret_cast<const unsigned char*>(offered.data()),
+                            static_cast<unsigned>(offered.size()));
     }
     SSL_set_connect_state(ssl_);
 }
@@ -204,7 +209,17 @@ transport::result tls::outcome_of(int returned) {
     }
     if (!objection_.empty()) return {.is = outcome::failed, .why = objection_, .hopeless = true};
     if (below_.is == outcome::failed || below_.is == outcome::closed) return below_;
-    return explained(ERR_peek_last_error(), !how_.certificate.empty());
+    return explained(ERR_peek_last_error(), how_);
+}
+
+// On what is spoken over it.
+transport::result tls::agreed() const {
+    if (how_.protocol.empty()) return {};
+    const unsigned char* chosen = nullptr;
+    unsigned length = 0;
+    SSL_get0_alpn_selected(ssl_, &chosen, &length);
+    if (std::string_view{reinterpret_cast<const char*>(chosen), length} == how_.protocol) return {};
+    return {.is = outcome::failed, .why = "speaks TLS, but not " + how_.protocol + " over it", .hopeless = true};
 }
 
 transport::result tls::establish() {
@@ -215,7 +230,7 @@ transport::result tls::establish() {
     std::scoped_lock guard{mutex_};
     ERR_clear_error();
     const int returned = SSL_do_handshake(ssl_);
-    if (returned == 1) return {};
+    if (returned == 1) return agreed();
     result how = outcome_of(returned);
     if (how.is == outcome::closed || (how.is == outcome::failed && !how.hopeless))
         return {.is = outcome::failed,
@@ -277,8 +292,9 @@ std::shared_ptr<const tls_context> load(const tls_settings& files) {
     return std::make_shared<const tls_context>(files);
 }
 
-std::unique_ptr<transport> with_tls(std::unique_ptr<transport> under, const settings& how, const std::string& host) {
-    return std::make_unique<tls>(std::move(under), how.tls.loaded, name_to_check(how.tls, host), how.tls);
+std::unique_ptr<transport> with_tls(std::unique_ptr<transport> under, const tls_settings& how,
+                                    const std::string& host) {
+    return std::make_unique<tls>(std::move(under), how.loaded, name_to_check(how, host), how);
 }
 
-}  // namespace mortise::inline v0::stores::redis
+}  // namespace mortise::inline v0::net

@@ -1,4 +1,4 @@
-#include "stores/redis/certificate.hpp"
+#include "net/certificate.hpp"
 
 #include "base/text.hpp"
 
@@ -12,7 +12,7 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
-namespace mortise::inline v0::stores::redis {
+namespace mortise::inline v0::net {
 namespace {
 
 std::string text_of(const ASN1_STRING* text) {
@@ -90,4 +90,4 @@ std::string objection_to(X509* certificate, int verify_error, const std::string&
     }
 }
 
-}  // namespace mortise::inline v0::stores::redis
+}  // namespace mortise::inline v0::net

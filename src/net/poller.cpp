@@ -1,4 +1,4 @@
-#include "stores/redis/poller.hpp"
+#include "net/poller.hpp"
 
 #include "base/descriptors.hpp"
 
@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-namespace mortise::inline v0::stores::redis {
+namespace mortise::inline v0::net {
 
 poller::~poller() {
     stop();
@@ -75,4 +75,4 @@ void poller::look() {
     }
 }
 
-}  // namespace mortise::inline v0::stores::redis
+}  // namespace mortise::inline v0::net

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <unordered_map>
 
-namespace mortise::inline v0::stores::redis {
+namespace mortise::inline v0::net {
 
 // Each socket is armed for one event at a time: who was told of it arms it again. Arming costs a system call, and telling
 // wakes a thread, so callers that read for themselves leave their socket unarmed.
@@ -41,4 +41,4 @@ private:
     std::unordered_map<std::uint64_t, entry> entries_;
 };
 
-}  // namespace mortise::inline v0::stores::redis
+}  // namespace mortise::inline v0::net

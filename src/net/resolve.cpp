@@ -1,4 +1,4 @@
-#include "stores/redis/resolve.hpp"
+#include "net/resolve.hpp"
 
 #include "base/quiet_thread.hpp"
 
@@ -7,7 +7,7 @@
 
 #include <netdb.h>
 
-namespace mortise::inline v0::stores::redis {
+namespace mortise::inline v0::net {
 namespace {
 
 std::vector<resolved_address> look_up(const endpoint& where, bool numeric, std::string& why) {
@@ -47,4 +47,4 @@ void resolve(const endpoint& where, std::function<void(std::vector<resolved_addr
     }
 }
 
-}  // namespace mortise::inline v0::stores::redis
+}  // namespace mortise::inline v0::net

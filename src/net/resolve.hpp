@@ -1,7 +1,7 @@
 // Names of hosts to addresses, without waiting for it.
 #pragma once
 
-#include "stores/redis/settings.hpp"
+#include "net/endpoint.hpp"
 
 #include <mortise/config.hpp>
 
@@ -11,7 +11,7 @@
 
 #include <sys/socket.h>
 
-namespace mortise::inline v0::stores::redis {
+namespace mortise::inline v0::net {
 
 struct resolved_address {
     sockaddr_storage where{};
@@ -22,4 +22,4 @@ struct resolved_address {
 // addresses are empty or `why` is.
 void resolve(const endpoint& where, std::function<void(std::vector<resolved_address>, std::string why)> done);
 
-}  // namespace mortise::inline v0::stores::redis
+}  // namespace mortise::inline v0::net

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-namespace mortise::inline v0::stores::redis {
+namespace mortise::inline v0::net {
 
 class tls_context;
 
@@ -16,7 +16,11 @@ struct tls_settings {
     std::string certificate{};  // of ours, if the server asks for one
     std::string key{};
     std::string server_name{};                    // to check instead of the host's
+    std::string protocol{};                       // which the other side must speak (ALPN); empty: not asked
     std::shared_ptr<const tls_context> loaded{};  // what the files say
+
+    std::string if_plain{};  // what to tell people whose server does not speak TLS
+    std::string if_old{};    // or only such as is too old
 };
 
 bool has_tls() noexcept;  // this build
@@ -25,4 +29,4 @@ bool has_tls() noexcept;  // this build
 // TLS. The key is never shown.
 std::shared_ptr<const tls_context> load(const tls_settings& files);
 
-}  // namespace mortise::inline v0::stores::redis
+}  // namespace mortise::inline v0::net
