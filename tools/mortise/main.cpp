@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <stdlib.h>
 
 // What we open must never get the number of a closed standard descriptor: our own output would land in it. Whoever uses one
 // still finds that it cannot be read, or written.
@@ -15,7 +14,5 @@ static void fill_standard_descriptors() {
 
 int main(int count, char** given) {
     fill_standard_descriptors();
-    ::setenv("GRPC_POLL_STRATEGY", "poll", 0);  // we fork, and gRPC has other ways that do not outlive that
-    ::setenv("GRPC_VERBOSITY", "NONE", 0);      // what it has to say we say ourselves
     return command::dispatch(std::vector<std::string>(given + (count > 0 ? 1 : 0), given + count));
 }

@@ -1,7 +1,6 @@
 #include "stores/etcd/checkup.hpp"
 
 #include "base/text.hpp"
-#include "rpc.pb.h"
 #include "stores/etcd/names.hpp"
 #include "stores/etcd/requests.hpp"
 
@@ -123,16 +122,16 @@ void check_up(const settings& how, const std::shared_ptr<members>& cluster, spi:
         all->members[i].address = cluster->address_of(i);
         cluster->ask_one(i, method::status, {}, how.timeout,
                          [all, i, sent, &clock, how](const outcome& said, const std::string& bytes) {
-                             mortise_etcd::status_response read;
+                             rpc::status_response read;
                              {
                                  std::scoped_lock guard{all->mutex};
                                  member_report& one = all->members[i];
                                  one.took = clock.now() - sent;
-                                 one.answered = said.ok() && read.ParseFromString(bytes);
+                                 one.answered = said.ok() && decode(bytes, read);
                                  one.trouble = said.detail;
-                                 one.version = read.version();
-                                 one.has_leader = read.leader() != 0;
-                                 one.errors.assign(read.errors().begin(), read.errors().end());
+                                 one.version = read.version;
+                                 one.has_leader = read.leader != 0;
+                                 one.errors = std::move(read.errors);
                              }
                              all->answered(how);
                          });
@@ -140,12 +139,12 @@ void check_up(const settings& how, const std::shared_ptr<members>& cluster, spi:
     const std::int64_t brief = lease_of(claim_id::random());
     cluster->ask(method::grant_lease, grant_lease_request(brief, 1), how.timeout,
                  [all, cluster, brief, how](const outcome& said, const std::string& bytes) {
-                     mortise_etcd::lease_grant_response given;
-                     if (said.ok() && given.ParseFromString(bytes)) {
+                     rpc::lease_response given;
+                     if (said.ok() && decode(bytes, given)) {
                          cluster->ask(method::revoke_lease, lease_request(brief), how.timeout,
                                       [](const outcome&, const std::string&) {});
                          std::scoped_lock guard{all->mutex};
-                         all->shortest_lease = std::chrono::seconds{given.ttl()};
+                         all->shortest_lease = std::chrono::seconds{given.ttl};
                      }
                      all->answered(how);
                  });

@@ -13,7 +13,7 @@ constexpr std::chrono::milliseconds last_wait{250};
 }  // namespace
 
 desk::desk(settings how, const spi::context& around)
-    : how_(std::move(how)), around_(around), cluster_(members::of(how_)) {}
+    : how_(std::move(how)), around_(around), cluster_(members::of(how_, around_.clock)) {}
 
 void desk::start() {
     leases_ = std::make_shared<lease_book>(cluster_, around_.clock, how_.timeout,

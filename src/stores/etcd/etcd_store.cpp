@@ -1,6 +1,7 @@
 #include "stores/etcd/etcd_store.hpp"
 
 #include "stores/etcd/checkup.hpp"
+#include "stores/etcd/connection.hpp"
 #include "stores/etcd/desk.hpp"
 #include "stores/etcd/promised.hpp"
 #include "stores/etcd/raw.hpp"
@@ -38,6 +39,15 @@ public:
         check_up(how_, desk_->cluster(), around_.clock, std::move(done));
     }
     mortise::raw_limits raw_limits() const override { return bare_limits(how_); }
+    void will_sleep(bool whether) noexcept override { connection::will_wait(whether); }
+    void sleep(spi::sleeper& who) override { desk_->cluster()->wait(who); }
+    void wake(spi::sleeper& who) noexcept override {
+        if (who.is.exchange(spi::sleeper::answered) == spi::sleeper::asleep) {
+            who.is.notify_one();
+        } else {
+            desk_->cluster()->nudge(who);
+        }
+    }
     void close() noexcept override { desk_->close(); }
 
 private:

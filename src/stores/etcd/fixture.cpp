@@ -7,8 +7,6 @@
 #include <memory>
 #include <string>
 
-#include <stdlib.h>
-
 namespace mortise::inline v0::stores::etcd {
 namespace {
 
@@ -49,9 +47,7 @@ private:
 
 }  // namespace
 
-// The tests fork.
 spi::fixtures make_fixtures() {
-    ::setenv("GRPC_POLL_STRATEGY", "poll", 0);
     spi::fixtures all;
     all.push_back(std::make_unique<etcd_fixture>("etcd", 1));
     all.push_back(std::make_unique<etcd_fixture>("etcd_three", 3));

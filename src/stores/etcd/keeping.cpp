@@ -1,5 +1,4 @@
 // How holds are kept, and how their end is noticed. See desk.hpp for the picture.
-#include "rpc.pb.h"
 #include "stores/etcd/desk.hpp"
 
 #include <mortise/error.hpp>
@@ -86,15 +85,14 @@ void desk::extend(std::string name, const claim_id& id, spi::duration life,
                       self->cluster_->ask(method::left_of_lease, lease_request(mine->lease), self->how_.timeout,
                                           [self, key = mine->key, its = *mine, id, life, then = std::move(then)](
                                               const outcome& told, const std::string& text) mutable {
-                                              mortise_etcd::lease_left left;
-                                              if (!told.ok() || !left.ParseFromString(text))
-                                                  return then(renewal_is::unknown);
-                                              if (left.ttl() <= 0) return then(renewal_is::lost);
-                                              if (seconds{left.granted_ttl()} < life)
+                                              rpc::lease_response left;
+                                              if (!told.ok() || !decode(text, left)) return then(renewal_is::unknown);
+                                              if (left.ttl <= 0) return then(renewal_is::lost);
+                                              if (seconds{left.granted_ttl} < life)
                                                   return self->move_to_longer(key, its, life, id, std::move(then));
                                               const auto on = std::make_shared<lease>();
                                               on->id = its.lease;
-                                              on->life = seconds{left.granted_ttl()};
+                                              on->life = seconds{left.granted_ttl};
                                               self->leases_->keep(
                                                   on, [then = std::move(then)](lease_book::answer is_it) mutable {
                                                       then(is_it == lease_book::answer::alive  ? renewal_is::renewed

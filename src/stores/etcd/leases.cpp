@@ -1,6 +1,5 @@
 #include "stores/etcd/leases.hpp"
 
-#include "rpc.pb.h"
 #include "stores/etcd/names.hpp"
 #include "stores/etcd/requests.hpp"
 
@@ -85,11 +84,11 @@ void lease_book::granted(const std::shared_ptr<lease>& made, const outcome& said
         });
     }
     if (!said.ok()) return then(said, {});
-    mortise_etcd::lease_grant_response given;
-    if (!given.ParseFromString(bytes) || given.ttl() < 1) return then(not_granted(), {});
+    rpc::lease_response given;
+    if (!decode(bytes, given) || given.ttl < 1) return then(not_granted(), {});
     {
         std::scoped_lock guard{mutex_};
-        made->life = seconds{given.ttl()};
+        made->life = seconds{given.ttl};
         made->proven = sent;
     }
     if (made->shared) next_round(made);
@@ -142,28 +141,28 @@ void lease_book::open() {
 }
 
 void lease_book::heard(const std::string& message) {
-    mortise_etcd::lease_kept said;
-    if (!said.ParseFromString(message)) return;
+    rpc::lease_response said;
+    if (!decode(message, said)) return;
     std::optional<question> asked;
     bool gone = false;
     {
         std::scoped_lock guard{mutex_};
-        const auto of = questions_.find(said.id());
+        const auto of = questions_.find(said.id);
         if (of == questions_.end()) return;
         asked = std::move(of->second.front());
         of->second.pop_front();
         if (of->second.empty()) questions_.erase(of);
         lease& it = *asked->of;
         it.failures = 0;
-        if (said.ttl() > 0) {
-            it.life = seconds{said.ttl()};
+        if (said.ttl > 0) {
+            it.life = seconds{said.ttl};
             it.proven = std::max(it.proven, asked->sent);
         } else {
             gone = !std::exchange(it.gone, true);
         }
     }
     if (gone) gone_(asked->of);
-    asked->then(said.ttl() > 0 ? answer::alive : answer::gone);
+    asked->then(said.ttl > 0 ? answer::alive : answer::gone);
 }
 
 void lease_book::ended(std::uint64_t number) {

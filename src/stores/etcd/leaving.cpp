@@ -1,5 +1,4 @@
 // How claims leave their line. See desk.hpp for the picture.
-#include "rpc.pb.h"
 #include "stores/etcd/desk.hpp"
 
 #include <mortise/error.hpp>
@@ -42,15 +41,15 @@ void desk::release(std::string_view name, const claim_id& id, spi::reply<spi::re
     cluster_->ask(method::remove, remove_request(who->at.key), how_.timeout,
                   [self = shared_from_this(), name = std::string(name), id, who, done = std::move(done)](
                       const outcome& said, const std::string& bytes) mutable {
-                      mortise_etcd::delete_response read;
-                      const bool known = said.ok() && read.ParseFromString(bytes);
+                      rpc::delete_response read;
+                      const bool known = said.ok() && decode(bytes, read);
                       {
                           std::scoped_lock guard{self->mutex_};
                           who->leaving = false;
                           if (!known) who->leave_in_doubt = true;
                       }
                       if (!known) return done(release_is::unknown);
-                      if (read.deleted() == 0) return self->leave(name, id, who, false, std::move(done));
+                      if (read.deleted == 0) return self->leave(name, id, who, false, std::move(done));
                       self->end_leaving(name, id, who, release_is::released, std::move(done));
                   });
 }
@@ -110,10 +109,9 @@ void desk::left(const std::string& name, const claim_id& id, const record& who, 
         cluster_->ask(method::left_of_lease, lease_request(on->id), how_.timeout,
                       [self = shared_from_this(), name, id, who, said, done = std::move(done)](
                           const outcome& told, const std::string& bytes) mutable {
-                          mortise_etcd::lease_left left;
-                          if (!told.ok() || !left.ParseFromString(bytes)) return done(release_is::unknown);
-                          self->end_leaving(name, id, who, left.ttl() > 0 ? release_is::released : said,
-                                            std::move(done));
+                          rpc::lease_response left;
+                          if (!told.ok() || !decode(bytes, left)) return done(release_is::unknown);
+                          self->end_leaving(name, id, who, left.ttl > 0 ? release_is::released : said, std::move(done));
                       });
         return;
     }

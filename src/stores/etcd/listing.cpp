@@ -1,5 +1,4 @@
 // What can be seen and done from outside. See desk.hpp for the picture.
-#include "rpc.pb.h"
 #include "stores/etcd/desk.hpp"
 
 #include <mortise/error.hpp>
@@ -25,22 +24,20 @@ struct desk::survey : std::enable_shared_from_this<survey> {
         of->cluster_->ask(
             method::range, all_request(from, of->keys_.everything(), keys_in_a_page), of->how_.timeout,
             [self = shared_from_this()](const outcome& said, const std::string& bytes) {
-                mortise_etcd::range_response read;
-                if (!said.ok() || !read.ParseFromString(bytes))
+                rpc::range_response read;
+                if (!said.ok() || !decode(bytes, read))
                     return self->done({.failed = said.ok() ? make_error_code(errc::unreachable) : said.reason,
                                        .detail = said.detail});
-                for (const auto& kv : read.kvs()) self->take(kv);
-                if (!read.more() || read.kvs_size() == 0) return self->finish();
-                self->page(read.kvs(read.kvs_size() - 1).key() + '\0');
+                for (const auto& kv : read.kvs) self->take(kv);
+                if (!read.more || read.kvs.empty()) return self->finish();
+                self->page(read.kvs.back().key + '\0');
             });
     }
 
-    void take(const mortise_etcd::key_value& kv) {
-        const auto name = of->keys_.name_in(kv.key());
+    void take(const rpc::key_value& kv) {
+        const auto name = of->keys_.name_in(kv.key);
         if (!name) return;
-        mortise_etcd::range_response one;
-        *one.add_kvs() = kv;
-        const line read = read_line(of->keys_, of->keys_.folder_of(*name), one, 0);
+        const line read = read_line(of->keys_, of->keys_.folder_of(*name), {.kvs = {kv}}, 0);
         auto& all = lines[*name].entries;
         all.insert(all.end(), read.entries.begin(), read.entries.end());
     }

@@ -59,6 +59,7 @@ public:
     to_do reopened();  // on a new stream, which has no watches
     to_do sweep(spi::time_point now);
     bool idle() const noexcept { return !idle_.empty(); }
+    bool awaited() const noexcept { return !waiters_.empty(); }  // somebody waits
 
 private:
     struct lookout {

@@ -1,6 +1,7 @@
-// The members of a cluster, as one thing to ask. The only place that knows gRPC; to everybody else it is bytes in, bytes out.
+// The members of a cluster, as one thing to ask: bytes in, bytes out.
 #pragma once
 
+#include "stores/etcd/outcome.hpp"
 #include "stores/etcd/settings.hpp"
 
 #include <mortise/config.hpp>
@@ -10,25 +11,8 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <system_error>
 
 namespace mortise::inline v0::stores::etcd {
-
-// How a request ended.
-struct outcome {
-    enum class verdict {
-        answered,
-        refused,  // it was not done, and would not be if it were sent again
-        unknown,  // it may or may not have been done
-    };
-    verdict is = verdict::unknown;
-    std::error_code reason{};
-    std::string detail{};       // one line, with the address
-    bool no_lease = false;      // refused: the lease it names does not exist
-    bool lease_exists = false;  // refused: it does already
-
-    bool ok() const noexcept { return is == verdict::answered; }
-};
 
 // A conversation with one member, which goes on until one of us ends it. From any thread.
 class stream {
@@ -40,16 +24,19 @@ public:
     };
     virtual ~stream();
     virtual void say(std::string message) = 0;
+    // Whether something is waited for: if not, what comes may be heard some milliseconds later.
+    virtual void expect(bool whether) = 0;
     virtual void stop() = 0;
 };
 
 // One member is asked until it fails; then the next. Passwords become tokens, and are sent again when these are no longer
-// accepted. Replies and what streams hear come from threads of gRPC, with no lock held; none comes after close().
+// accepted. Replies and what streams hear come from whichever thread reads, also before ask() returns, with no lock held; none
+// comes after close().
 class members {
 public:
     using answered = unique_function<void(const outcome&, const std::string& bytes)>;
 
-    static std::shared_ptr<members> of(const settings& how);
+    static std::shared_ptr<members> of(const settings& how, spi::clock& clock);
     virtual ~members();
 
     virtual void ask(const char* method, std::string request, spi::duration timeout, answered done) = 0;
@@ -62,6 +49,10 @@ public:
 
     virtual std::size_t count() const = 0;
     virtual const std::string& address_of(std::size_t member) const = 0;
+
+    // A caller that blocks reads for all meanwhile; see connection.hpp.
+    virtual void wait(spi::sleeper& who) = 0;
+    virtual void nudge(const spi::sleeper& who) noexcept = 0;
 
     // Runs `what` as if it were a reply: not after close(), which waits for it.
     virtual void guarded(unique_function<void()> what) = 0;

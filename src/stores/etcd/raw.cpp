@@ -1,8 +1,7 @@
 #include "stores/etcd/raw.hpp"
 
 #include "base/limits.hpp"
-#include "rpc.pb.h"
-#include "stores/etcd/members.hpp"
+#include "stores/etcd/bare_client.hpp"
 #include "stores/etcd/names.hpp"
 #include "stores/etcd/plain_page.hpp"
 #include "stores/etcd/requests.hpp"
@@ -11,57 +10,21 @@
 #include <mortise/error.hpp>
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <sstream>
 #include <string>
 
 namespace mortise::inline v0::stores::etcd {
 namespace {
 
-using mortise_etcd::txn_request;
+using rpc::txn_request;
 
-// A connection of its own, and a caller that waits for each answer.
-class bare_cluster {
-public:
-    explicit bare_cluster(const settings& how) : how_(how), members_(members::of(how)) {}
-    ~bare_cluster() { members_->close(); }
-    bare_cluster(const bare_cluster&) = delete;
-    bare_cluster& operator=(const bare_cluster&) = delete;
-
-    std::string ask(const char* what, const std::string& request) {
-        struct waiting {
-            std::mutex mutex;
-            std::condition_variable come;
-            std::optional<outcome> said;
-            std::string bytes;
-        };
-        const auto mine = std::make_shared<waiting>();
-        members_->ask(what, request, how_.timeout, [mine](const outcome& said, const std::string& bytes) {
-            std::scoped_lock guard{mine->mutex};
-            mine->said = said;
-            mine->bytes = bytes;
-            mine->come.notify_one();
-        });
-        std::unique_lock held{mine->mutex};
-        mine->come.wait(held, [&] { return mine->said.has_value(); });
-        if (!mine->said->ok()) throw error(mine->said->reason, mine->said->detail);
-        return mine->bytes;
-    }
-    mortise_etcd::txn_response ask(const txn_request& what) {
-        mortise_etcd::txn_response said;
-        static_cast<void>(said.ParseFromString(ask(method::txn, what.SerializeAsString())));
-        return said;
-    }
-    members& line() { return *members_; }
-
-private:
-    const settings how_;
-    const std::shared_ptr<members> members_;
-};
+rpc::txn_response answer_to(bare_client& asks, const txn_request& what) {
+    rpc::txn_response said;
+    static_cast<void>(decode(asks.ask(method::txn, encoded(what)), said));
+    return said;
+}
 
 std::string folder_of(const settings& how, const std::string& place) {
     return how.prefix + "/%raw/" + place + "/";
@@ -72,32 +35,26 @@ class put_end final : public raw_end {
 public:
     put_end(const settings& how, const std::string& place) : cluster_(how) {
         const std::string key = folder_of(how, place) + claim_id::random().hex();
-        mortise_etcd::put_request put;
-        put.set_key(key);
-        put.set_value(entry{.host = "bench", .label = place}.value());
-        put_ = put.SerializeAsString();
+        put_ = encoded(rpc::put_request{.key = key, .value = entry{.host = "bench", .label = place}.value()});
         remove_ = remove_request(key);
     }
     void lock() override { cluster_.ask(method::put, put_); }
     void unlock() override { cluster_.ask(method::remove, remove_); }
 
 private:
-    bare_cluster cluster_;
+    bare_client cluster_;
     std::string put_;
     std::string remove_;
 };
 
 void put(txn_request& into, const std::string& key) {
-    into.add_success()->mutable_put()->set_key(key);
+    into.success.emplace_back(rpc::put_request{.key = key});
 }
 void remove(txn_request& from, const std::string& key) {
-    from.add_success()->mutable_remove()->set_key(key);
+    from.success.emplace_back(rpc::delete_request{.key = key});
 }
 void unless_there(txn_request& all, const std::string& key) {
-    auto& one = *all.add_compare();
-    one.set_key(key);
-    one.set_target(1);
-    one.set_create_revision(0);
+    all.compares.push_back({.key = key});
 }
 
 // A key that one deletes and the other watches. While the key of a side is there, it is the other's turn.
@@ -114,31 +71,27 @@ public:
             unless_there(begin, theirs_ + ".gone");
             put(begin, mine_);
         }
-        const auto said = cluster_.ask(begin);
-        if (side == 0 || !said.succeeded()) turns_ = 1;
-        mortise_etcd::watch_request all;
-        all.mutable_create()->set_key(mine_);
-        all.mutable_create()->set_start_revision(said.header().revision() + 1);
-        all.mutable_create()->add_filters(0);
-        stream_ = cluster_.line().open(method::watch, {.heard = [this](const std::string& message) { heard(message); },
-                                                       .ended = [this](const outcome&) { broken(); }});
-        stream_->say(all.SerializeAsString());
+        const auto said = answer_to(cluster_, begin);
+        if (side == 0 || !said.succeeded) turns_ = 1;
+        cluster_.open(method::watch, encoded(rpc::watch_create{.key = mine_, .start_revision = said.revision + 1}));
     }
     ~watch_end() override {
-        stream_->stop();
         try {
             txn_request end;
             put(end, mine_ + ".gone");
             remove(end, theirs_);
-            cluster_.ask(end);
+            answer_to(cluster_, end);
         } catch (const error&) {  // then the other side waits in vain, and is told by its own connection
         }
     }
 
     void lock() override {
-        std::unique_lock held{mutex_};
-        come_.wait(held, [&] { return turns_ > 0 || broken_; });
-        if (turns_ == 0) throw error(errc::unreachable, "the watch of a bare push has ended");
+        while (turns_ == 0) {
+            rpc::watch_response said;
+            if (!decode(cluster_.next_message(), said)) continue;
+            for (const rpc::event& one : said.events)
+                if (one.deleted) ++turns_;
+        }
         --turns_;
     }
     void unlock() override {
@@ -146,42 +99,20 @@ public:
         unless_there(pass, theirs_ + ".gone");
         put(pass, mine_);
         remove(pass, theirs_);
-        if (cluster_.ask(pass).succeeded()) return;
-        std::scoped_lock guard{mutex_};
-        ++turns_;
+        if (!answer_to(cluster_, pass).succeeded) ++turns_;
     }
 
 private:
-    void heard(const std::string& message) {
-        mortise_etcd::watch_response said;
-        if (!said.ParseFromString(message)) return;
-        std::scoped_lock guard{mutex_};
-        for (const auto& one : said.events())
-            if (one.type() == 1) ++turns_;
-        come_.notify_one();
-    }
-    void broken() {
-        std::scoped_lock guard{mutex_};
-        broken_ = true;
-        come_.notify_one();
-    }
-
-    bare_cluster cluster_;
+    bare_client cluster_;
     const std::string mine_;
     const std::string theirs_;
-    std::mutex mutex_;
-    std::condition_variable come_;
     int turns_ = 0;
-    bool broken_ = false;
-    std::shared_ptr<stream> stream_;
 };
 
 void clear_place(const settings& how, const std::string& place) {
     try {
-        mortise_etcd::delete_request all;
-        all.set_key(folder_of(how, place));
-        all.set_range_end(end_of(folder_of(how, place)));
-        bare_cluster{how}.ask(method::remove, all.SerializeAsString());
+        const std::string all = folder_of(how, place);
+        bare_client{how}.ask(method::remove, encoded(rpc::delete_request{.key = all, .range_end = end_of(all)}));
     } catch (const error&) {  // never throws: it was only to be tidy
     }
 }

@@ -3,6 +3,7 @@
 
 #include "base/line.hpp"
 #include "stores/etcd/names.hpp"
+#include "stores/etcd/rpc.hpp"
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
@@ -12,10 +13,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-namespace mortise_etcd {
-class range_response;
-}
 
 namespace mortise::inline v0::stores::etcd {
 
@@ -64,8 +61,7 @@ struct line {
     std::optional<base::line_verdict> judge(const claim_id& mine) const;  // if it tells
 };
 
-line read_line(const key_layout& keys, std::string_view folder, const mortise_etcd::range_response& said,
-               std::int64_t revision);
+line read_line(const key_layout& keys, std::string_view folder, const rpc::range_response& said, std::int64_t revision);
 
 // Where a claim lies.
 struct place {

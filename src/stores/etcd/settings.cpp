@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view usual_port = "2379";
 
-std::string endpoint_of(const base::url& address, std::string_view text) {
+std::string address_in(const base::url& address, std::string_view text) {
     const std::size_t colon = text.rfind(':');
     const bool has_port = colon != std::string_view::npos && text.find(']', colon) == std::string_view::npos;
     if (text.substr(0, has_port ? colon : text.size()).empty())
@@ -42,6 +42,11 @@ std::string contents_of(const base::url& address, const std::string& option, con
     return text.str();
 }
 
+std::string readable_file(const base::url& address, const std::string& option, const std::string& path, privacy kept) {
+    static_cast<void>(contents_of(address, option, path, kept));
+    return path;
+}
+
 std::string first_line_of(const std::string& text) {
     return text.substr(0, std::min(text.find_first_of("\r\n"), text.size()));
 }
@@ -57,6 +62,14 @@ std::chrono::nanoseconds duration_of(const base::url& address, const std::string
 
 }  // namespace
 
+net::endpoint settings::endpoint_of(std::size_t member) const {
+    const std::string& text = endpoints[member];
+    const std::size_t colon = text.rfind(':');
+    std::string host = text.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    return net::endpoint::of(host, std::string_view{text}.substr(colon + 1)).value();  // checked when it was read
+}
+
 std::string settings::shown() const {
     std::string all;
     for (const std::string& one : endpoints) all += (all.empty() ? "" : ",") + one;
@@ -66,9 +79,12 @@ std::string settings::shown() const {
 settings settings::of(const base::url& address) {
     settings s;
     s.tls.on = address.scheme == "etcds";
+    s.tls.protocol = "h2";
+    s.tls.if_plain = "write etcd:// instead of etcds://, or give its TLS port";
+    s.tls.if_old = "see --tls-min-version of etcd";
     if (address.hosts.empty())
         base::bad_address(address, "a host is missing; write " + address.scheme + "://127.0.0.1");
-    for (const std::string& host : address.hosts) s.endpoints.push_back(endpoint_of(address, host));
+    for (const std::string& host : address.hosts) s.endpoints.push_back(address_in(address, host));
     if (!address.path.empty() && address.path != "/")
         base::bad_address(address, "a path means nothing here; keys of one's own are the option prefix");
     s.user = address.user;
@@ -89,9 +105,9 @@ settings settings::of(const base::url& address) {
                  base::bad_address(address, "protocol must be native or concurrency");
              if (v == "concurrency") s.protocol = layout::concurrency;
          }},
-        {"ca", [&](const std::string& v) { s.tls.authority = contents_of(address, "ca", v, privacy::open); }},
-        {"cert", [&](const std::string& v) { s.tls.certificate = contents_of(address, "cert", v, privacy::open); }},
-        {"key", [&](const std::string& v) { s.tls.key = contents_of(address, "key", v, privacy::secret); }},
+        {"ca", [&](const std::string& v) { s.tls.ca = readable_file(address, "ca", v, privacy::open); }},
+        {"cert", [&](const std::string& v) { s.tls.certificate = readable_file(address, "cert", v, privacy::open); }},
+        {"key", [&](const std::string& v) { s.tls.key = readable_file(address, "key", v, privacy::secret); }},
         {"server_name", [&](const std::string& v) { s.tls.server_name = v; }},
         {"password_file",
          [&](const std::string& v) {
@@ -109,6 +125,11 @@ settings settings::of(const base::url& address) {
     if (!s.tls.on && tls_options)
         base::bad_address(address, "ca, cert, key and server_name are for TLS; write etcds://");
     if (s.tls.certificate.empty() != s.tls.key.empty()) base::bad_address(address, "cert and key go together");
+    try {
+        if (s.tls.on) s.tls.loaded = load(s.tls);
+    } catch (const error& e) {
+        throw error(e.code(), "store address " + base::quoted(address.masked()) + ": " + e.what());
+    }
     return s;
 }
 

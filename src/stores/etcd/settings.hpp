@@ -2,10 +2,13 @@
 #pragma once
 
 #include "base/url.hpp"
+#include "net/endpoint.hpp"
+#include "net/tls.hpp"
 
 #include <mortise/config.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -27,14 +30,9 @@ struct settings {
     std::chrono::nanoseconds timeout = std::chrono::seconds{2};
     layout protocol = layout::native;
 
-    struct {
-        bool on = false;
-        std::string authority{};  // what the files hold
-        std::string certificate{};
-        std::string key{};
-        std::string server_name{};
-    } tls{};
+    net::tls_settings tls{};
 
+    net::endpoint endpoint_of(std::size_t member) const;
     std::string shown() const;  // "etcd://a:2379,b:2379", for errors
 
     static settings of(const base::url& address);  // throws errc::bad_url, which never shows a secret

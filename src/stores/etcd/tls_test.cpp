@@ -15,6 +15,7 @@ namespace mortise::inline v0::stores::etcd {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Two authorities, and a certificate of the first for the member and for a client.
@@ -84,11 +85,14 @@ TEST_F(etcd_tls, lets_in_who_shows_a_certificate_and_knows_the_authority) {
 }
 
 TEST_F(etcd_tls, refuses_all_others_in_one_line) {
-    EXPECT_THAT(complaint(url("ca=" + (home_ / "other.pem") + with_key())), HasSubstr("look at the options ca"));
+    EXPECT_THAT(complaint(url("ca=" + (home_ / "other.pem") + with_key())),
+                HasSubstr("name the right file with the option ca"));
     EXPECT_THAT(complaint(url("ca=" + (home_ / "ca.pem") + with_key() + "&server_name=another.example")),
                 HasSubstr("server_name"));
-    EXPECT_THAT(complaint(url("ca=" + (home_ / "ca.pem"))), HasSubstr(member_->address()));
-    EXPECT_THAT(complaint("etcd://" + member_->address()), HasSubstr(member_->address()));
+    EXPECT_THAT(complaint(url("ca=" + (home_ / "ca.pem"))),
+                AllOf(HasSubstr(member_->address()), HasSubstr("asks for a certificate of ours")));
+    EXPECT_THAT(complaint("etcd://" + member_->address()),
+                AllOf(HasSubstr(member_->address()), HasSubstr("if it speaks TLS, write etcds://")));
 }
 
 }  // namespace

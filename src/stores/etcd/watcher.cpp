@@ -1,6 +1,5 @@
 #include "stores/etcd/watcher.hpp"
 
-#include "rpc.pb.h"
 #include "stores/etcd/requests.hpp"
 
 #include <algorithm>
@@ -11,27 +10,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int no_puts = 0;  // a filter
-constexpr int deleted = 1;  // an event
-
 constexpr milliseconds swept_after{500};
-
-std::string end_request(lookouts::number which) {
-    mortise_etcd::watch_request all;
-    all.mutable_cancel()->set_watch_id(which);
-    return all.SerializeAsString();
-}
 
 }  // namespace
 
 std::string watcher::request_for(const lookouts::to_do::watch& one) {
-    mortise_etcd::watch_request all;
-    auto& create = *all.mutable_create();
-    create.set_key(one.key);
-    create.set_start_revision(one.from);
-    create.add_filters(no_puts);
-    create.set_watch_id(one.which);
-    return all.SerializeAsString();
+    return encoded(rpc::watch_create{.key = one.key, .start_revision = one.from, .watch_id = one.which});
 }
 
 watcher::number watcher::watch(std::string key, std::int64_t read_at, begins how, spi::duration look,
@@ -57,7 +41,8 @@ void watcher::act(lock held, lookouts::to_do what) {
     const bool open_now = !stream_ && !what.begin.empty() && !std::exchange(opening_, true);
     if (stream_) {
         for (const auto& one : what.begin) stream_->say(request_for(one));
-        for (const number which : what.end) stream_->say(end_request(which));
+        for (const number which : what.end) stream_->say(encoded(rpc::watch_cancel{which}));
+        stream_->expect(all_.awaited());
     }
     const bool sweep = all_.idle() && !std::exchange(sweeping_, true);
     held.unlock();
@@ -111,17 +96,18 @@ void watcher::open() {
     opening_ = false;
     stream_ = over;
     for (const auto& one : all_.reopened().begin) over->say(request_for(one));
+    over->expect(all_.awaited());
 }
 
 void watcher::heard(const std::string& message) {
-    mortise_etcd::watch_response said;
-    if (!said.ParseFromString(message)) return;
+    rpc::watch_response said;
+    if (!decode(message, said)) return;
     lock held{mutex_};
-    if (said.canceled()) {
-        lookouts::to_do next = all_.cancelled(said.watch_id());
+    if (said.canceled) {
+        lookouts::to_do next = all_.cancelled(said.watch_id);
         held.unlock();
         // Compacted away, or not allowed. The latter would come again at once.
-        const milliseconds pause{said.compact_revision() > 0 ? 0 : 1000};
+        const milliseconds pause{said.compact_revision > 0 ? 0 : 1000};
         for (auto& tell : next.tell)
             clock_.at(clock_.now() + pause, [weak = weak_from_this(), tell = std::move(tell)]() mutable {
                 if (const auto self = weak.lock()) self->cluster_->guarded([&] { tell(); });
@@ -130,11 +116,11 @@ void watcher::heard(const std::string& message) {
     }
     failures_ = 0;
     lookouts::to_do next;
-    if (said.created()) next = all_.created(said.watch_id(), said.header().revision(), clock_.now());
+    if (said.created) next = all_.created(said.watch_id, said.revision, clock_.now());
     std::int64_t last = 0;
-    for (const auto& one : said.events())
-        if (one.type() == deleted) last = std::max(last, one.kv().mod_revision());
-    if (last != 0) next = all_.deleted(said.watch_id(), last, clock_.now());
+    for (const rpc::event& one : said.events)
+        if (one.deleted) last = std::max(last, one.kv.mod_revision);
+    if (last != 0) next = all_.deleted(said.watch_id, last, clock_.now());
     act(std::move(held), std::move(next));
 }
 

@@ -1,0 +1,126 @@
+#include "stores/etcd/bare_client.hpp"
+
+#include "net/resolve.hpp"
+#include "stores/etcd/outcome.hpp"
+#include "stores/etcd/rpc.hpp"
+
+#include <mortise/error.hpp>
+
+#include <future>
+#include <system_error>
+#include <utility>
+
+#include <poll.h>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+[[noreturn]] void give_up(const std::string& what) {
+    throw error(errc::unreachable, what);
+}
+
+std::unique_ptr<net::transport> line_to(const settings& how) {
+    const net::endpoint where = how.endpoint_of(0);
+    std::promise<std::pair<std::vector<net::resolved_address>, std::string>> found;
+    net::resolve(where, [&](auto all, auto why) { found.set_value({std::move(all), std::move(why)}); });
+    const auto [addresses, why] = found.get_future().get();
+    if (addresses.empty()) give_up(where.shown() + ": " + why);
+    try {
+        auto made = net::connect_to(addresses.front().where, addresses.front().length);
+        return how.tls.on ? net::with_tls(std::move(made), how.tls, where.host) : std::move(made);
+    } catch (const std::system_error& e) {
+        give_up(where.shown() + ": " + e.what());
+    }
+}
+
+}  // namespace
+
+bare_client::bare_client(const settings& how)
+    : how_(how), line_(line_to(how)), session_(how.endpoint_of(0).shown(), how.tls.on) {
+    while (true) {
+        const net::transport::result said = line_->establish();
+        if (said.is == net::transport::outcome::done) break;
+        if (said.is == net::transport::outcome::failed || said.is == net::transport::outcome::closed)
+            give_up(how.endpoints.front() + ": " + said.why);
+        wait_for(said.is == net::transport::outcome::wants_read ? POLLIN : POLLOUT, false);
+    }
+    if (how.user.empty()) return;
+    rpc::admission given;
+    const std::string who = encoded(rpc::credentials{how.user, how.password});
+    if (decode(ask("/etcdserverpb.Auth/Authenticate", who), given)) token_ = given.token;
+}
+
+std::string bare_client::ask(const char* method, const std::string& request) {
+    end_.reset();
+    answer_.clear();
+    asked_ = session_.begin(method, token_, how_.timeout);
+    session_.say(asked_, request, true);
+    send();
+    while (!end_) read(false);
+    const outcome said = outcome::of(*end_, how_.endpoints.front());
+    if (!said.ok()) throw error(said.reason, said.detail);
+    return std::move(answer_);
+}
+
+void bare_client::open(const char* method, const std::string& first) {
+    stream_ = session_.begin(method, token_, std::nullopt);
+    session_.say(stream_, first, false);
+    send();
+}
+
+std::string bare_client::next_message() {
+    while (messages_.empty()) {
+        if (stream_over_) give_up("the stream of a bare client has ended");
+        read(true);
+    }
+    std::string first = std::move(messages_.front());
+    messages_.pop_front();
+    return first;
+}
+
+void bare_client::wait_for(short events, bool forever) {
+    pollfd source{line_->descriptor(), events, 0};
+    const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(how_.timeout).count();
+    if (::poll(&source, 1, forever ? -1 : static_cast<int>(limit)) == 0)
+        give_up(how_.endpoints.front() + " does not answer");
+}
+
+void bare_client::send() {
+    out_.clear();
+    session_.take_out(out_);
+    std::string_view rest = out_;
+    while (!rest.empty()) {
+        const net::transport::result said = line_->write(rest);
+        if (said.is == net::transport::outcome::done) {
+            rest.remove_prefix(said.bytes);
+        } else if (said.is == net::transport::outcome::wants_write || said.is == net::transport::outcome::wants_read) {
+            wait_for(said.is == net::transport::outcome::wants_write ? POLLOUT : POLLIN, false);
+        } else {
+            give_up("the connection broke: " + said.why);
+        }
+    }
+}
+
+void bare_client::read(bool forever) {
+    if (!line_->holds_more()) wait_for(POLLIN, forever);
+    const net::transport::result got = line_->read(room_);
+    if (got.is == net::transport::outcome::closed || got.is == net::transport::outcome::failed)
+        give_up("the connection broke: " + got.why);
+    if (got.is != net::transport::outcome::done) return;
+    events_.clear();
+    if (!session_.take_in({room_.data(), got.bytes}, events_)) give_up("what the member says is not HTTP/2");
+    for (grpc_session::event& each : events_) {
+        if (each.stream == stream_) {
+            stream_over_ = stream_over_ || each.over;
+            if (!each.over) messages_.push_back(std::move(each.message));
+        } else if (each.stream == asked_) {
+            if (each.over)
+                end_ = std::move(each.end);
+            else
+                answer_ = std::move(each.message);
+        }
+    }
+    send();
+}
+
+}  // namespace mortise::inline v0::stores::etcd

@@ -1,0 +1,79 @@
+#include "stores/etcd/outcome.hpp"
+
+#include <mortise/error.hpp>
+
+#include <algorithm>
+#include <string_view>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+bool says(const ending& said, std::string_view what) {
+    return said.text.find(what) != std::string::npos;
+}
+
+std::string line_of(const std::string& address, std::string text) {
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+    if (text.size() > 300) text.resize(300);
+    return address + ": " + text;
+}
+
+}  // namespace
+
+outcome outcome::of(const ending& said, const std::string& address) {
+    using enum outcome::verdict;
+    if (said.code == ending::ok) return {.is = answered};
+    outcome end{.is = unknown, .reason = errc::unreachable, .detail = line_of(address, said.text)};
+    switch (said.code) {
+        case ending::not_found:
+            end.is = refused;
+            end.reason = errc::lost;
+            end.no_lease = says(said, "lease not found");
+            break;
+        case ending::permission_denied:
+            end.is = refused;
+            end.reason = errc::denied;
+            end.detail += "; the user needs the right to read and write the keys of the option prefix";
+            break;
+        case ending::unauthenticated:
+            end.is = refused;
+            end.reason = errc::denied;
+            break;
+        case ending::invalid_argument:
+            end.is = refused;
+            end.reason = says(said, "user") || says(said, "auth") ? errc::denied : errc::invalid_option;
+            break;
+        case ending::failed_precondition:
+            end.is = refused;
+            end.reason = says(said, "authentication") ? errc::denied : errc::unsupported;
+            end.lease_exists = says(said, "lease already exists");
+            if (says(said, "authentication is not enabled")) end.detail += "; leave the user out of the address";
+            break;
+        case ending::resource_exhausted:
+            end.reason = errc::exhausted;
+            if (says(said, "space exceeded")) {
+                end.is = refused;
+                end.detail += "; compact and defragment it, then clear the alarm with etcdctl alarm disarm";
+            }
+            break;
+        case ending::unimplemented:
+            end.is = refused;
+            end.reason = errc::unsupported;
+            end.detail += "; is this an etcd 3.4 or newer?";
+            break;
+        default:
+            if (said.hopeless) {
+                end.is = refused;
+                end.reason = errc::denied;
+            }
+            break;
+    }
+    return end;
+}
+
+bool is_trouble_of_the_member(const ending& said) noexcept {
+    return said.code == ending::unavailable || said.code == ending::deadline_exceeded;
+}
+
+}  // namespace mortise::inline v0::stores::etcd
