@@ -37,9 +37,16 @@ struct desk::survey : std::enable_shared_from_this<survey> {
     void take(const rpc::key_value& kv) {
         const auto name = of->keys_.name_in(kv.key);
         if (!name) return;
-        const line read = read_line(of->keys_, of->keys_.folder_of(*name), {.kvs = {kv}}, 0);
-        auto& all = lines[*name].entries;
-        all.insert(all.end(), read.entries.begin(), read.entries.end());
+        for (entry& one : read_line(of->keys_, of->keys_.folder_of(*name), {.kvs = {kv}}, 0).entries)
+            if (!leaving(*name, one.at.id)) lines[*name].entries.push_back(std::move(one));
+    }
+
+    // One that this client has released may still be seen: etcd answers requests in any order.
+    bool leaving(const std::string& name, const claim_id& id) const {
+        if (of->remembered(name, id)) return true;
+        std::scoped_lock guard{of->mutex_};
+        const auto it = of->claims_.find(id);
+        return it != of->claims_.end() && it->second->is == claim_record::phase::over;
     }
 
     void finish() {
