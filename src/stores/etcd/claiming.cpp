@@ -91,6 +91,8 @@ void desk::enter(const record& who, claimed done) {
         in_line = who->entered;
         has_lease = who->on != nullptr;
         queue = who->queue;
+        // The first request is answered. One more would only keep etcd from answering the others.
+        if (!in_line && queue && who->entering > 0) return;
     }
     if (in_line) return look(who, extent::near, std::move(done));
     if (who->mine.at.to_be_exchanged()) return with_lease(who, entering::anyhow, 0, std::move(done));
