@@ -194,6 +194,30 @@ void connection::wait(spi::sleeper& who) {
     }
 }
 
+void connection::serve(std::chrono::milliseconds at_most, const std::function<bool()>& enough) {
+    const auto until = std::chrono::steady_clock::now() + at_most;
+    const std::shared_ptr<net::transport> line = [&] {
+        lock held{mutex_};
+        if (is_ != state::up || reading_ != nullptr) return std::shared_ptr<net::transport>{};
+        reading_ = &until;
+        disarm();
+        return line_;
+    }();
+    if (!line) return;
+    bool goes_on = true;
+    while (goes_on && !enough()) {
+        const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
+        if (left.count() <= 0) break;
+        pollfd source{line->descriptor(), POLLIN, 0};
+        if (::poll(&source, 1, static_cast<int>(left.count())) > 0) take_in(line);
+        lock again{mutex_};
+        goes_on = line == line_ && is_ == state::up;
+    }
+    lock held{mutex_};
+    reading_ = nullptr;
+    pass_on();
+}
+
 void connection::will_wait(bool whether) noexcept {
     reads_soon = whether;
 }

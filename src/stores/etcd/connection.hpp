@@ -22,8 +22,10 @@
 #include <mortise/unique_function.hpp>
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -61,6 +63,9 @@ public:
 
     // Returns once `who` was answered; reads meanwhile, if nobody else does.
     void wait(spi::sleeper& who);
+    // Reads until that is enough, at most for so long; returns at once if another thread reads. For who goes last, when the io
+    // thread does not read any more.
+    void serve(std::chrono::milliseconds at_most, const std::function<bool()>& enough);
     // `who` was answered by another thread: if it is the one that reads, it must look up.
     void nudge(const spi::sleeper& who) noexcept;
     // The calling thread is about to ask something and to wait() for its answer: nobody else need be told to read.

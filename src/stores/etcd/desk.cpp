@@ -1,5 +1,6 @@
 #include "stores/etcd/desk.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
@@ -52,9 +53,15 @@ void desk::close() noexcept {
             std::scoped_lock guard{all->mutex};
             if (--all->left == 0) all->over.notify_all();
         });
+    const auto until = std::chrono::steady_clock::now() + last_wait;
+    const auto none_left = [&] {
+        std::scoped_lock guard{all->mutex};
+        return all->left == 0;
+    };
+    cluster_->serve(last_wait, none_left);
     {
         std::unique_lock held{all->mutex};
-        all->over.wait_for(held, last_wait, [&] { return all->left == 0; });
+        all->over.wait_until(held, until, [&] { return all->left == 0; });
     }
     cluster_->close();
 }

@@ -50,6 +50,9 @@ public:
     const std::string& address_of(std::size_t member) const override { return how_.endpoints[member]; }
 
     void wait(spi::sleeper& who) override { lines_[current()]->wait(who); }
+    void serve(std::chrono::milliseconds at_most, const std::function<bool()>& enough) override {
+        lines_[current()]->serve(at_most, enough);
+    }
     void nudge(const spi::sleeper& who) noexcept override {
         for (const auto& one : lines_) one->nudge(who);
     }

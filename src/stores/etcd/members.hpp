@@ -8,7 +8,9 @@
 #include <mortise/spi/store.hpp>
 #include <mortise/unique_function.hpp>
 
+#include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -52,6 +54,7 @@ public:
 
     // A caller that blocks reads for all meanwhile; see connection.hpp.
     virtual void wait(spi::sleeper& who) = 0;
+    virtual void serve(std::chrono::milliseconds at_most, const std::function<bool()>& enough) = 0;
     virtual void nudge(const spi::sleeper& who) noexcept = 0;
 
     // Runs `what` as if it were a reply: not after close(), which waits for it.
