@@ -26,11 +26,11 @@ function(mortise_add_wall_clock_test name program setting)
     endif()
 endfunction()
 
-# Servers keep their honest clocks (support/server_group.cpp). With a clock that jumps, all tests of a store's plain fixture; of
-# the others, and with one that is off, what is about time.
+# Servers keep their honest clocks (support/server_group.cpp). With a clock that jumps, all tests of a store's plain fixture,
+# unless its leases are of whole seconds; of the others, and with one that is off, what is about time.
 get_property(served GLOBAL PROPERTY MORTISE_SERVED)
 get_property(plain GLOBAL PROPERTY MORTISE_STORES)
-get_property(steady GLOBAL PROPERTY MORTISE_NEEDS_STEADY_WALL_CLOCK)
+list(REMOVE_ITEM plain etcd zookeeper)
 set(apart "")
 foreach(fixture IN LISTS served)
     list(APPEND apart */${fixture} */${fixture}_*)
@@ -41,10 +41,8 @@ foreach(fixture IN LISTS served)
     else()
         set(jumping ${about_time})
     endif()
-    if(NOT fixture IN_LIST steady)
-        mortise_add_wall_clock_test(conformance_${fixture}_wall_clock_jumping conformance_tests jump=3600
-            --gtest_filter=${jumping})
-    endif()
+    mortise_add_wall_clock_test(conformance_${fixture}_wall_clock_jumping conformance_tests jump=3600
+        --gtest_filter=${jumping})
     mortise_add_wall_clock_test(conformance_${fixture}_wall_clock_off conformance_tests offset=3600
         --gtest_filter=${about_time})
 endforeach()
