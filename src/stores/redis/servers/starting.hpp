@@ -35,7 +35,7 @@ inline void await(const std::function<bool()>& holds, const char* what) {
             return false;
         }
     };
-    if (!testing::eventually(calm, std::chrono::seconds{30})) throw std::runtime_error(std::string("servers: ") + what);
+    if (!testing::eventually(calm, std::chrono::seconds{60})) throw std::runtime_error(std::string("servers: ") + what);
 }
 
 // "host:port,host:port"

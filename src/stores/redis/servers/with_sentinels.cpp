@@ -55,8 +55,9 @@ with_sentinels::with_sentinels(std::chrono::milliseconds silence) {
         }
         for (const auto& one : sentinels_) {
             one->await_ready();
-            // What a failover leaves behind is put in order when they look again; every ten seconds, otherwise.
-            one->command({"sentinel", "debug", "info-period", "500", "publish-period", "500"});
+            // What a failover leaves behind is put in order when they look again; every ten seconds, otherwise. On a busy
+            // machine they distrust their clocks now and then, and would do nothing for half a minute.
+            one->command({"sentinel", "debug", "info-period", "500", "publish-period", "500", "tilt-period", "2000"});
         }
     });
     await_settled();
