@@ -7,7 +7,8 @@
 #     [MODES <address>...]      one of each way to use it, for the table of guarantees; nothing is connected
 #     [LIBRARIES <target>...]   its client library
 #     [PACKAGES <name>...]      what find_package must find for that
-#     [TEST_LIBRARIES <target>...])  what its fixtures need besides
+#     [TEST_LIBRARIES <target>...]  what its fixtures need besides
+#     [SLOW_LEASES])            they last for seconds at least: of the runs with a wall clock that jumps, only what is about time
 #
 # A suite that runs on every store has one ctest entry for each served fixture, so one process and one server.
 #
@@ -15,7 +16,7 @@
 #     spi::store_factory open(const base::url&);
 #     spi::fixtures make_fixtures();
 function(mortise_add_store name)
-    cmake_parse_arguments(PARSE_ARGV 1 store "" "" "SCHEMES;MODES;SOURCES;FIXTURE;TESTS;SERVED;LIBRARIES;PACKAGES;TEST_LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 store "SLOW_LEASES" "" "SCHEMES;MODES;SOURCES;FIXTURE;TESTS;SERVED;LIBRARIES;PACKAGES;TEST_LIBRARIES")
     if(store_UNPARSED_ARGUMENTS OR NOT store_SCHEMES OR NOT store_SOURCES)
         message(FATAL_ERROR "mortise_add_store(${name}): SCHEMES and SOURCES are needed, not '${store_UNPARSED_ARGUMENTS}'")
     endif()
@@ -35,6 +36,9 @@ function(mortise_add_store name)
         list(GET store_SERVED 0 plain)
         set_property(GLOBAL APPEND PROPERTY MORTISE_SERVED ${store_SERVED})
         set_property(GLOBAL APPEND PROPERTY MORTISE_SERVED_PLAIN ${plain})
+        if(NOT store_SLOW_LEASES)
+            set_property(GLOBAL APPEND PROPERTY MORTISE_SERVED_QUICK ${plain})
+        endif()
     endif()
 
     if(MORTISE_WITH_TESTS AND store_TESTS)

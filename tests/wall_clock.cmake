@@ -27,16 +27,15 @@ function(mortise_add_wall_clock_test name program setting)
 endfunction()
 
 # Servers keep their honest clocks (support/server_group.cpp). With a clock that jumps, all tests of a store's plain fixture,
-# unless its leases are of whole seconds; of the others, and with one that is off, what is about time.
+# unless its leases are slow; of the others, and with one that is off, what is about time.
 get_property(served GLOBAL PROPERTY MORTISE_SERVED)
-get_property(plain GLOBAL PROPERTY MORTISE_STORES)
-list(REMOVE_ITEM plain etcd zookeeper)
+get_property(quick GLOBAL PROPERTY MORTISE_SERVED_QUICK)
 set(apart "")
 foreach(fixture IN LISTS served)
     list(APPEND apart */${fixture} */${fixture}_*)
     mortise_filter_of(${fixture} all)
     string(REPLACE "*/${fixture}:*/${fixture}_*" "*shop*/${fixture}*:*lease*/${fixture}*" about_time "${all}")
-    if(fixture IN_LIST plain)
+    if(fixture IN_LIST quick)
         set(jumping ${all})
     else()
         set(jumping ${about_time})

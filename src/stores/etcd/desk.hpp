@@ -7,8 +7,7 @@
 //
 // A claim's key is written by one transaction, which also reads the line; so a free lock is taken in one trip. Whoever was
 // woken reads the line once more, and finds its own key there or does not. Of a long line it reads what is near, and the
-// whole only if that does not tell. The verbs are in claiming.cpp, leaving.cpp,
-// keeping.cpp, exchanging.cpp and listing.cpp.
+// whole only if that does not tell. The verbs are in claiming.cpp, leaving.cpp, keeping.cpp, exchanging.cpp and listing.cpp.
 #pragma once
 
 #include "stores/etcd/leases.hpp"

@@ -85,7 +85,8 @@ std::string read_end_request(std::string_view folder, std::uint64_t up_to, bool 
 std::string all_request(const std::string& from, const std::string& prefix, std::int64_t limit);
 std::string read_key_request(const std::string& key);
 
-// Leaves the line, if the key is still there and, unless that is empty, has this value. With a mark, the id cannot enter any more while the lease lives. Answers the line if it is not in it.
+// Leaves the line, if the key is still there and, unless that is empty, has this value. With a mark, the id cannot enter any
+// more while the lease lives. Answers the line if it is not in it.
 std::string leave_request(const place& at, const std::string& value, bool mark, std::int64_t lease);
 // Takes away what has not changed since.
 std::string take_away_request(const std::string& key, std::int64_t modified);

@@ -1,5 +1,6 @@
 // Bad days of one member, and of the network before it.
 #include "stores/etcd/servers/suite.hpp"
+#include "support/children.hpp"
 #include "support/tcp_proxy.hpp"
 
 #include <mortise/error.hpp>
@@ -240,6 +241,18 @@ TEST_F(etcd_users, need_the_password_and_the_rights) {
     EXPECT_THAT(complaint_of("etcd://ann:wrong" + at), ::testing::Not(HasSubstr("wrong")));
     EXPECT_THAT(complaint_of("etcd://" + member.address()), HasSubstr("user name is empty"));
     EXPECT_THAT(complaint_of("etcd://ann:open-sesame" + at + "?prefix=other"), HasSubstr("permission denied"));
+}
+
+TEST_F(etcd_trouble, a_child_of_fork_has_a_client_of_its_own_and_the_parent_keeps_its_hold) {
+    client locks{url()};
+    hold mine = locks.acquire("n");
+    testing::child other{[&] {
+        client own{url()};
+        return own.try_acquire("n").reason() == errc::busy && own.try_acquire("of the child") ? 0 : 1;
+    }};
+    EXPECT_EQ(other.wait(), 0);
+    EXPECT_TRUE(mine.valid());
+    EXPECT_EQ(mine.release(), release_result::released);
 }
 
 }  // namespace
