@@ -115,9 +115,9 @@ public:
                         base::effects& out) {
         using is = spi::claim_answer::verdict;
         const std::int64_t lease = c.lease ? c.lease->count() : for_ever;
-        call what{by_->claim, 1, 13};
-        what << key_ << bytes_of(c.id) << std::int64_t{capacity} << std::int64_t{c.weight} << lease
-             << (queue ? "q" : "-") << (c.replaces() ? bytes_of(c.instead_of) : std::string(16, ' '))
+        call what{by_->claim, 1, 8};
+        what << key_ << bytes_of(c.id) << packed_wish(capacity, c.weight, lease, queue, false)
+             << (c.replaces() ? bytes_of(c.instead_of) : "")
              << (c.detached ? "-" : "r") + client_of(c.session) + " 1 1 hl";
         const std::string said = run(std::move(what), at, out);
         const char verdict = said.at(0);
@@ -155,28 +155,28 @@ public:
     spi::renewal_answer renew(const claim_id& id, spi::duration lease, base::instant at, base::effects& out) {
         settle(at, out);
         call what{by_->renew, 1, 4};
-        what << key_ << bytes_of(id) << std::int64_t{lease.count()};
+        what << key_ << bytes_of(id) << packed_lease(lease.count());
         what << at.now.time_since_epoch().count() << static_cast<std::int64_t>(at.wall_us);
         const reply& said = ask(what);
         return said.items.at(0).text == "1" ? spi::renewal_answer::renewed : spi::renewal_answer::lost;
     }
     spi::release_answer release(const claim_id& id, std::uint64_t by, base::instant at, base::effects& out) {
-        call what{by_->release, 1, 8};
+        call what{by_->release, 1, 6};
         what << key_ << bytes_of(id) << client_of(by);
         return static_cast<spi::release_answer>(std::stoi(run(std::move(what), at, out)));
     }
     bool break_hold(std::uint64_t counter, base::instant at, base::effects& out) {
-        call what{by_->break_hold, 1, 7};
+        call what{by_->break_hold, 1, 5};
         what << key_ << static_cast<std::int64_t>(counter);
         return !run(std::move(what), at, out).empty();
     }
     void drop_session(std::uint64_t session, base::instant at, base::effects& out) {
-        call what{by_->drop_session, 1, 7};
+        call what{by_->drop_session, 1, 5};
         what << key_ << client_of(session);
         run(std::move(what), at, out);
     }
     void settle(base::instant at, base::effects& out) {
-        call what{by_->refresh, 1, 7};
+        call what{by_->refresh, 1, 5};
         what << key_ << client_of(7);
         run(std::move(what), at, out);
     }
@@ -235,7 +235,7 @@ private:
 
     // Adds what every verb but a renewal is told, and reads what it tells others.
     std::string run(call what, base::instant at, base::effects& out) {
-        what << "" << for_ever * 4 << for_ever * 4 << "1" << at.now.time_since_epoch().count()
+        what << "" << packed_terms(for_ever * 4, for_ever * 4, true) << at.now.time_since_epoch().count()
              << static_cast<std::int64_t>(at.wall_us);
         const auto before = fields();
         const reply& said = ask(what);

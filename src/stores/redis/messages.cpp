@@ -89,6 +89,24 @@ private:
     bool bad_ = false;
 };
 
+// Numbers as the scripts unpack them.
+class packing {
+public:
+    packing& real(std::int64_t n) { return bits<8>(std::bit_cast<std::uint64_t>(static_cast<double>(n))); }
+    packing& word(std::uint32_t n) { return bits<4>(n); }
+    packing& byte(std::uint8_t n) { return bits<1>(n); }
+    std::string take() { return std::move(bytes_); }
+
+private:
+    template <int Size>
+    packing& bits(std::uint64_t n) {
+        for (int shift = 8 * (Size - 1); shift >= 0; shift -= 8) bytes_ += static_cast<char>(n >> shift);
+        return *this;
+    }
+
+    std::string bytes_;
+};
+
 // pid, length of host, host and label
 std::optional<mortise::holder> holder_of(words& from, std::uint64_t counter, microseconds held_for) {
     mortise::holder who;
@@ -103,9 +121,9 @@ std::optional<mortise::holder> holder_of(words& from, std::uint64_t counter, mic
 }
 
 void tell(call& to, const asking_party& who) {
-    to << who.inboxes() << us(waiting_life) << us(push_grace) << (who.receivers_count ? "1" : "0");
+    to << who.inboxes() << packed_terms(us(waiting_life), us(push_grace), who.receivers_count);
 }
-constexpr std::size_t things_told = 4;
+constexpr std::size_t things_told = 2;
 
 }  // namespace
 
@@ -114,6 +132,19 @@ std::string bytes_of(const claim_id& id) {
     for (const std::uint64_t half : id.bits)
         for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(half >> shift);
     return bytes;
+}
+
+std::string packed_wish(std::uint32_t capacity, std::uint32_t weight, std::int64_t lease, bool queue, bool must_write) {
+    const unsigned flags = (queue ? 1U : 0U) | (must_write ? 2U : 0U);
+    return packing{}.word(capacity).word(weight).real(lease).byte(static_cast<std::uint8_t>(flags)).take();
+}
+
+std::string packed_terms(std::int64_t life, std::int64_t grace, bool counted) {
+    return packing{}.real(life).real(grace).byte(counted ? 1 : 0).take();
+}
+
+std::string packed_lease(std::int64_t lease) {
+    return packing{}.real(lease).take();
 }
 
 call::call(const script& which, std::size_t keys, std::size_t arguments)
@@ -149,16 +180,15 @@ std::string call::by_source() const {
 }
 
 call claim_call(const asking_party& who, std::string_view key, const spi::claim_request& wanted, bool durable) {
-    std::string flags = wanted.queue ? "q" : "-";
-    if (durable) flags += 'w';
     const bool renewed = wanted.renew == renew::on && wanted.kept_by == kept_by::process;
     std::string rest = renewed ? "r" : "-";
     rest += who.client + ' ' + std::to_string(who.pid) + ' ' + std::to_string(who.host.size()) + ' ' + who.host;
     rest += wanted.label;
-    call made{scripts::all().claim, 1, 7 + things_told};
-    made << key << bytes_of(wanted.id) << std::int64_t{wanted.capacity} << std::int64_t{wanted.weight}
-         << us(wanted.lease.value_or(spi::duration::zero())) << flags
-         << (wanted.instead_of == claim_id{} ? std::string(16, ' ') : bytes_of(wanted.instead_of)) << rest;
+    call made{scripts::all().claim, 1, 4 + things_told};
+    made << key << bytes_of(wanted.id)
+         << packed_wish(wanted.capacity, wanted.weight, us(wanted.lease.value_or(spi::duration::zero())), wanted.queue,
+                        durable)
+         << (wanted.instead_of == claim_id{} ? std::string{} : bytes_of(wanted.instead_of)) << rest;
     tell(made, who);
     return made;
 }
@@ -191,9 +221,17 @@ call show_call(std::string_view key) {
 }
 
 call renew_call(std::span<const renewal_item> items) {
-    call made{scripts::all().renew, items.size(), 2 * items.size()};
-    for (const renewal_item& one : items) made << one.key;
-    for (const renewal_item& one : items) made << bytes_of(one.id) << us(one.lease);
+    call made{scripts::all().renew, items.size(), 2};
+    std::string ids;
+    packing leases;
+    for (const renewal_item& one : items) {
+        made << one.key;
+        ids += bytes_of(one.id);
+        leases.real(us(one.lease));
+    }
+    const bool alike =
+        std::ranges::all_of(items, [&](const renewal_item& one) { return one.lease == items.front().lease; });
+    made << ids << (alike ? packed_lease(us(items.front().lease)) : leases.take());
     return made;
 }
 

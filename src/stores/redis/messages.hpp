@@ -39,6 +39,10 @@ struct asking_party {
 
 // As it stands in arguments, records and messages.
 std::string bytes_of(const claim_id& id);
+// Numbers, as they stand in arguments. Times are microseconds; `life` is that of a client that waits.
+std::string packed_wish(std::uint32_t capacity, std::uint32_t weight, std::int64_t lease, bool queue, bool must_write);
+std::string packed_terms(std::int64_t life, std::int64_t grace, bool counted);
+std::string packed_lease(std::int64_t lease);
 
 // A call of a script: once by the digest, and with the source if the server does not know it.
 class call {

@@ -1,17 +1,16 @@
--- A claim. ARGV: id, capacity, weight, lease, flags, instead-of or blanks, rest of the record; channel, life of a
--- waiting client, grace, counted. Flags: q wait in line, w write even if nothing changes, for those who wait for replicas.
+-- A claim. ARGV: id; packed capacity, weight, lease, flags; instead-of or nothing; rest of the record; and how grants are told of.
+-- Flags: 1 wait in line, 2 write even if nothing changes, for those who wait for replicas.
 --
 -- Answers  G and packed: counter lease left now
 --          Q and packed: place, free in or -1, now; and of a holder counter, held for, and the rest. In line.
 --          B and the same. Not in line.
 --          R and in words: reason capacity. Reasons: lost, deadlock, kind, cancelled.
-local id, capacity, weight, lease, flags, instead, rest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]),
-  tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7]
-local told = told_by(ARGV, 8)
-if not (#id == 16 and #instead == 16 and capacity and weight and lease and rest and #rest < 5000 and told) then
+local id, instead, rest, told = ARGV[1], ARGV[3] == '' and NOTHING or ARGV[3], ARGV[4], told_by(ARGV, 5)
+if not (#id == 16 and #ARGV[2] == 17 and #instead == 16 and #rest < 5000 and told) then
   return redis.error_reply('ERR arguments of a claim')
 end
-local queue = string.find(flags, 'q', 1, true) ~= nil
+local capacity, weight, lease, flags = struct.unpack('>I4I4dB', ARGV[2])
+local queue, must_write = flags % 2 == 1, flags >= 2
 
 local wrong = load('h' .. id)
 if wrong then return wrong end
@@ -52,7 +51,7 @@ end
 
 local mine = holder(id)
 if mine then
-  if string.find(flags, 'w', 1, true) then set('h' .. id, write_holder(mine)); dirty = true end
+  if must_write then set('h' .. id, write_holder(mine)); dirty = true end
   return done(granted(mine))
 end
 if remembered(id) then return done('Rcancelled 0') end

@@ -30,13 +30,14 @@ do
         end
         if size > 0 and (waiting > 1 or refreshed == 0) and string.sub(waits, at + 16, at + 31) == '                ' then
           local weight, lease, since = struct.unpack('>I4dd', waits, at + 32)
-          if weight == capacity and now < since + ARGV[4] then
+          local client_life, grace, counted = struct.unpack('>ddB', ARGV[4])
+          if weight == capacity and now < since + client_life then
             local other, rest = string.sub(waits, at, at + 15), string.sub(waits, at + 52, at + size - 1)
-            local left = string.sub(rest, 1, 1) == 'r' and math.min(lease, tonumber(ARGV[5])) or lease
+            local left = string.sub(rest, 1, 1) == 'r' and math.min(lease, grace) or lease
             last = math.max(last + 1, now)
             local reached = redis.call('PUBLISH', ARGV[3] .. string.sub(rest, 2, 17),
               'G' .. other .. struct.pack('>dddd', last, lease, left, now) .. KEYS[1])
-            if reached > 0 or ARGV[6] ~= '1' then
+            if reached > 0 or counted == 0 then
               if not inside then redis.call('HDEL', KEYS[1], 'q' .. number, 'w' .. other) end
               redis.call('HSET', KEYS[1], '.', 'm2' .. struct.pack('>I4I4I4ddi4i4I4I4I4dBH', capacity, weight, 1, last, now + left,
                 first + 1, tail, waiting - 1, refreshed, armed, life, ended + 9, 52 + #rest) .. string.sub(id, 1, 8) .. '0'

@@ -1,4 +1,4 @@
--- Gives a grant back, or leaves the line. ARGV: id, client, channel, life of a waiting client, grace, counted.
+-- Gives a grant back, or leaves the line. ARGV: id, client, and how grants are told of.
 -- Answers 0 released, 1 expired, 2 taken over. A holder that another client releases is told.
 local id, client = ARGV[1], ARGV[2]
 local told = told_by(ARGV, 3)

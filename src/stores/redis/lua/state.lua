@@ -295,9 +295,12 @@ end
 
 -- How grants are told of: the prefix of the inboxes, the life of a client that waits, the first lease of a grant that its
 -- owner has not confirmed, and whether the number of those that a message reached proves anything.
+-- Two arguments: the first, and the others packed.
 local function told_by(arguments, from)
-  local life, grace = tonumber(arguments[from + 1]), tonumber(arguments[from + 2])
-  return life and grace and {channel = arguments[from], life = life, grace = grace, counted = arguments[from + 3] == '1'}
+  local channel, terms = arguments[from], arguments[from + 1]
+  if not (terms and #terms == 17) then return nil end
+  local life, grace, counted = struct.unpack('>ddB', terms)
+  return {channel = channel, life = life, grace = grace, counted = counted == 1}
 end
 
 -- Grants to those who wait while it fits, and tells them.
