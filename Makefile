@@ -1,5 +1,5 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test asan tsan storms failovers interop bench docs format tidy ci clean
+.PHONY: quickstart test asan tsan storms failovers interop peers bench docs format tidy ci clean
 
 quickstart:
 	@./quickstart
@@ -31,6 +31,12 @@ interop:
 	@failed=0; for store in zookeeper etcd; do \
 		MORTISE_INTEROP=1 build/src/stores/$$store/store_$${store}_tests "--gtest_filter=$${store}_interop.*" || failed=1; \
 	done; exit $$failed
+
+# Four processes of Go's and of Curator's mutex, and ours on the same servers.
+peers:
+	@. .ci/lib.sh && need default-jdk-headless libcurator-recipes-java golang-go golang-etcd-server-dev
+	@./test -N >/dev/null
+	@tests/peers/run
 
 # host: beside flock(2), a robust mutex and the bare futex.
 bench:
