@@ -47,6 +47,25 @@ private:
     std::string remove_;
 };
 
+// The transaction that a claim is, and a bare DeleteRange.
+class enter_end final : public raw_end {
+public:
+    enter_end(const settings& how, const std::string& place) : cluster_(how) {
+        const std::string folder = folder_of(how, place);
+        const etcd::place mine{folder, folder + claim_id::random().hex(), folder + "gone"};
+        const std::string value = entry{.host = "bench", .label = place}.value();
+        enter_ = enter_request(mine, value, 0, entering::anyhow);
+        remove_ = remove_request(mine.key);
+    }
+    void lock() override { cluster_.ask(method::txn, enter_); }
+    void unlock() override { cluster_.ask(method::remove, remove_); }
+
+private:
+    bare_client cluster_;
+    std::string enter_;
+    std::string remove_;
+};
+
 void put(txn_request& into, const std::string& key) {
     into.success.emplace_back(rpc::put_request{.key = key});
 }
@@ -155,6 +174,14 @@ mortise::raw_limits bare_limits(const settings& how) {
                          [how](const std::string& place, unsigned) {
                              base::check_raw_place(place);
                              return std::make_unique<put_end>(how, place);
+                         },
+                     .clear = clear},
+                    {.name = "claim's Txn and DeleteRange",
+                     .is = raw_limit::kind::trips,
+                     .open =
+                         [how](const std::string& place, unsigned) {
+                             base::check_raw_place(place);
+                             return std::make_unique<enter_end>(how, place);
                          },
                      .clear = clear},
                     {.name = "DeleteRange to Watch",
