@@ -7,7 +7,8 @@
 //
 // A claim's key is written by one transaction, which also reads the line; so a free lock is taken in one trip. Whoever was
 // woken reads the line once more, and finds its own key there or does not. Of a long line it reads what is near, and the
-// whole only if that does not tell. The verbs are in claiming.cpp, leaving.cpp, keeping.cpp, exchanging.cpp and listing.cpp.
+// whole only if that does not tell. The verbs are in entering.cpp, waiting.cpp, granting.cpp,
+// leaving.cpp, keeping.cpp, exchanging.cpp and listing.cpp.
 #pragma once
 
 #include "stores/etcd/leases.hpp"
@@ -96,28 +97,31 @@ private:
     place place_of(std::string_view name, const claim_id& id) const;
     claim_id line_id_of(const claim_id& id) const;
 
-    // claiming
+    // entering
     void enter(const record& who, claimed done);
     void look_before_entering(const record& who, int tries, claimed done);
     bool only_we_are_in_the_way(const record& who, const line& found);
     void with_lease(const record& who, entering how, std::int64_t read_at, claimed done);
     void send_entry(const record& who, entering how, std::int64_t read_at, int tries, claimed done);
+    void try_to_enter(const record& who, const line& found, int tries, claimed done);
+
+    // waiting
     enum class extent { near, whole };
     void look(const record& who, extent how_much, claimed done);
+    void look_soon(const record& who);
     void conclude(const record& who, const line& found, claimed done);
-    void try_to_enter(const record& who, const line& found, int tries, claimed done);
     void wait_in(const record& who, const line& found, const base::line_verdict& judged, claimed done);
     void watch_for(const record& who, const line& found, const base::line_verdict& judged);
+    void woken(const record& who);
+
+    // granting
     void grant(const record& who, std::uint64_t counter, claimed done);
     void granted(const record& who, std::uint64_t counter, claimed done);
-    void withdraw(const record& who, spi::claim_answer then, claimed done);
-    void woken(const record& who);
     void thrown_out(const record& who);
+    void withdraw(const record& who, spi::claim_answer then, claimed done);
+    void drop(const record& who);
     spi::standing standing_of(const line& found, const base::line_verdict& judged);
     mortise::holder holder_of(const entry& who);
-    void drop(const record& who);
-
-    void look_soon(const record& who);
 
     // exchanging
     void exchange(const record& who, const line& found, const base::line_verdict& judged, claimed done);

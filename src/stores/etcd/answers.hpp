@@ -1,0 +1,25 @@
+// What a request that failed means for the claim that made it.
+#pragma once
+
+#include "stores/etcd/outcome.hpp"
+
+#include <mortise/config.hpp>
+#include <mortise/error.hpp>
+#include <mortise/spi/store.hpp>
+
+namespace mortise::inline v0::stores::etcd {
+
+inline spi::claim_answer answer_of(const outcome& failed) {
+    using enum spi::claim_answer::verdict;
+    return {.is = failed.is == outcome::verdict::refused ? refused : unknown,
+            .reason = failed.reason,
+            .detail = failed.detail};
+}
+
+inline spi::claim_answer not_understood() {
+    return {.is = spi::claim_answer::verdict::unknown,
+            .reason = errc::unreachable,
+            .detail = "an answer of etcd could not be read"};
+}
+
+}  // namespace mortise::inline v0::stores::etcd

@@ -1,0 +1,188 @@
+// How a claim gets to the front of its line. See desk.hpp for the picture.
+#include "stores/etcd/answers.hpp"
+#include "stores/etcd/desk.hpp"
+
+#include <mortise/error.hpp>
+
+#include <utility>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+using claim_verdict = spi::claim_answer::verdict;
+
+// How soon one that is next looks again while its watch is young, and how soon one that is near. See lookouts.hpp.
+constexpr std::chrono::milliseconds next_looks{10};
+constexpr std::chrono::milliseconds near_looks{25};
+constexpr std::size_t near_place = 16;
+}  // namespace
+
+// Reads the line once more. `done` may be empty: then a push tells what has changed.
+void desk::look(const record& who, extent how_much, claimed done) {
+    std::uint64_t up_to = 0;
+    if (how_much == extent::near) {
+        std::scoped_lock guard{mutex_};
+        up_to = who->arrived;
+    }
+    std::string request =
+        up_to != 0 ? read_end_request(who->at.folder, up_to, static_cast<bool>(done)) : read_request(who->at.folder);
+    cluster_->ask(method::txn, std::move(request), how_.timeout,
+                  [self = shared_from_this(), who, part = up_to != 0, done = std::move(done)](
+                      const outcome& said, const std::string& bytes) mutable {
+                      bool again = false;
+                      bool over = false;
+                      {
+                          std::scoped_lock guard{self->mutex_};
+                          if (!done) {
+                              who->looking = false;
+                              again = std::exchange(who->look_again, false);
+                          }
+                          over = who->is == claim_record::phase::over;
+                      }
+                      if (over) return done ? done({.is = claim_verdict::refused, .reason = errc::cancelled}) : void();
+                      txn_said read;
+                      if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
+                      if (!read.found) {
+                          if (done) return done(said.ok() ? not_understood() : answer_of(said));
+                          return self->look_soon(who);
+                      }
+                      if (again) self->woken(who);
+                      read.found->missing_after = part;
+                      if (read.found->find(who->line_id) != nullptr)
+                          return self->conclude(who, *read.found, std::move(done));
+                      if (part) return self->look(who, extent::whole, std::move(done));  // it may have come again
+                      if (!done) return self->thrown_out(who);
+                      {
+                          std::scoped_lock guard{self->mutex_};
+                          if (who->is == claim_record::phase::held) who->is = claim_record::phase::asking;
+                          who->entered = false;
+                          who->mine.at.place = 0;  // it has nobody's place any more
+                          who->mine.at.stamped = false;
+                      }
+                      self->enter(who, std::move(done));
+                  });
+}
+
+// Not answered: the core will ask, but it need not wait so long.
+void desk::look_soon(const record& who) {
+    around_.clock.at(around_.clock.now() + std::chrono::milliseconds{50}, [weak = weak_from_this(), who] {
+        if (const auto self = weak.lock()) self->cluster_->guarded([&] { self->woken(who); });
+    });
+}
+
+void desk::conclude(const record& who, const line& found, claimed done) {
+    using is = base::line_verdict::verdict;
+    const entry& mine = *found.find(who->line_id);
+    bool as_we_think = false;
+    bool told = false;
+    {
+        std::scoped_lock guard{mutex_};
+        who->seen_at = found.revision;
+        who->arrived = mine.at.arrived;
+        who->floor_seen |= found.floor != 0;
+        as_we_think = who->on && who->on->id == mine.lease;
+        told = who->is == claim_record::phase::held;
+        if (!who->exchanging) {
+            who->mine.at.place = mine.at.place;
+            who->mine.at.stamped = mine.at.stamped;
+        }
+    }
+    if (mine.at.place != 0) replaced(who);
+    if (!as_we_think)  // on an earlier lease, of which we do not know how long it lasts
+        return withdraw(who,
+                        {.is = claim_verdict::unknown, .reason = errc::unreachable, .detail = "its lease has ended"},
+                        std::move(done));
+    const std::optional<base::line_verdict> known = found.judge(who->line_id);
+    if (!known) return look(who, extent::whole, std::move(done));
+    const base::line_verdict& judged = *known;
+    switch (judged.is) {
+        case is::holds:
+            if (judged.to_be_stamped && !told) return stamp(who, found, std::move(done));
+            return grant(who, mine.at.counter(), std::move(done));
+        case is::may_exchange:
+            return exchange(who, found, judged, std::move(done));
+        case is::waits:
+            not_replaced(who);
+            if (who->queue) return wait_in(who, found, judged, std::move(done));
+            return withdraw(who, {.is = claim_verdict::busy, .standing = standing_of(found, judged)}, std::move(done));
+        case is::other_kind:
+            return withdraw(who, {.is = claim_verdict::refused, .reason = errc::kind_mismatch}, std::move(done));
+        default:
+            not_replaced(who);
+            return withdraw(who,
+                            {.is = claim_verdict::refused,
+                             .reason = judged.is == is::would_deadlock ? errc::would_deadlock : errc::lost},
+                            std::move(done));
+    }
+}
+
+void desk::wait_in(const record& who, const line& found, const base::line_verdict& judged, claimed done) {
+    using phase = claim_record::phase;
+    std::vector<watcher::number> before;
+    std::shared_ptr<lease> on;
+    bool first = false;
+    bool same = false;
+    {
+        std::scoped_lock guard{mutex_};
+        on = who->on;
+        if (who->is == phase::held || who->is == phase::over) {  // another look knows better
+            on.reset();
+        } else {
+            first = std::exchange(who->is, phase::waiting) != phase::waiting;
+            same = !first && who->watched == judged.watch;
+            if (!same) {
+                before = std::exchange(who->watches, {});
+                who->watched = judged.watch;
+            }
+        }
+    }
+    if (!on) return done ? done({.is = claim_verdict::unknown}) : void();
+    if (first && who->own_lease) leases_->keep_on(on, true);
+    if (!same) watch_for(who, found, judged);
+    for (const watcher::number each : before) watcher_->cancel(each);
+    if (done) done({.is = claim_verdict::queued, .standing = standing_of(found, judged)});
+}
+
+// Looks again when one of them has gone.
+void desk::watch_for(const record& who, const line& found, const base::line_verdict& judged) {
+    const auto gone = [weak = weak_from_this(), who] {
+        const auto self = weak.lock();
+        if (!self) return;
+        {
+            std::scoped_lock guard{self->mutex_};
+            who->watched.clear();
+        }
+        self->woken(who);
+    };
+    // Whoever is far back has time until etcd serves what begins in the past, and need not read the line twice.
+    const bool is_near = judged.place >= 1 && judged.place <= near_place;
+    const auto begins = is_near ? watcher::begins::now : watcher::begins::there;
+    const spi::duration again = judged.place == 1 ? next_looks : is_near ? near_looks : spi::duration{};
+    for (const claim_id& id : judged.watch) {
+        const entry* one = found.find(id);
+        if (one == nullptr) continue;
+        const watcher::number made = watcher_->watch(one->key, found.revision, begins, again, gone);
+        bool late = false;
+        {
+            std::scoped_lock guard{mutex_};
+            late = who->is != claim_record::phase::waiting;
+            if (!late) who->watches.push_back(made);
+        }
+        if (late) watcher_->cancel(made);
+    }
+}
+
+// One of those it waits for has left: not before everything was read again does it know.
+void desk::woken(const record& who) {
+    {
+        std::scoped_lock guard{mutex_};
+        if (who->is != claim_record::phase::waiting) return;
+        if (who->looking) {
+            who->look_again = true;
+            return;
+        }
+        who->looking = true;
+    }
+    look(who, extent::near, {});
+}
+}  // namespace mortise::inline v0::stores::etcd
