@@ -19,8 +19,10 @@ struct tls_settings {
     std::string protocol{};                       // which the other side must speak (ALPN); empty: not asked
     std::shared_ptr<const tls_context> loaded{};  // what the files say
 
-    std::string if_plain{};  // what to tell people whose server does not speak TLS
-    std::string if_old{};    // or only such as is too old
+    std::string if_plain{};   // what to tell people whose server does not speak TLS
+    std::string if_old{};     // or only such as is too old
+    std::string if_silent{};  // or perhaps does not speak it, since it says nothing
+    std::string if_needed{};  // or perhaps does, while this is off
 };
 
 bool has_tls() noexcept;  // this build

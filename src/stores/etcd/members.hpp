@@ -52,7 +52,7 @@ public:
     virtual std::size_t count() const = 0;
     virtual const std::string& address_of(std::size_t member) const = 0;
 
-    // A caller that blocks reads for all meanwhile; see connection.hpp.
+    // A caller that blocks reads for all meanwhile; see net/channel.hpp.
     virtual void wait(spi::sleeper& who) = 0;
     virtual void serve(std::chrono::milliseconds at_most, const std::function<bool()>& enough) = 0;
     virtual void nudge(const spi::sleeper& who) noexcept = 0;

@@ -21,7 +21,7 @@ std::string hex_of(std::int64_t lease) {
     return {room, made.ptr};
 }
 
-std::optional<std::string> unescaped(std::string_view text) {
+std::optional<std::string> without_escapes(std::string_view text) {
     std::string name;
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (text[i] != '%') {
@@ -72,7 +72,7 @@ std::optional<std::string> key_layout::name_in(std::string_view key) const {
     if (!native_ || !key.starts_with(everything())) return std::nullopt;
     key.remove_prefix(prefix_.size() + 1);
     const std::size_t slash = key.rfind('/');
-    return slash == std::string_view::npos ? std::nullopt : unescaped(key.substr(0, slash));
+    return slash == std::string_view::npos ? std::nullopt : without_escapes(key.substr(0, slash));
 }
 
 std::string end_of(std::string_view folder) {

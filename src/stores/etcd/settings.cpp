@@ -82,6 +82,8 @@ settings settings::of(const base::url& address) {
     s.tls.protocol = "h2";
     s.tls.if_plain = "write etcd:// instead of etcds://, or give its TLS port";
     s.tls.if_old = "see --tls-min-version of etcd";
+    s.tls.if_silent = "write etcd://";
+    s.tls.if_needed = "write etcds://";
     if (address.hosts.empty())
         base::bad_address(address, "a host is missing; write " + address.scheme + "://127.0.0.1");
     for (const std::string& host : address.hosts) s.endpoints.push_back(address_in(address, host));

@@ -123,7 +123,7 @@ public:
         std::scoped_lock guard{mutex_};
         for (const auto& [where, node] : nodes_) node->shared()->nudge(who);
     }
-    void expect_pushes(bool whether) override { inbox_->expect_pushes(whether); }
+    void expect_pushes(bool whether) override { inbox_->expect(whether); }
 
     void close() noexcept override {
         closed_ = true;

@@ -1,12 +1,12 @@
 // What is said first on a connection, and what follows from the answers. Pure.
 #pragma once
 
+#include "net/trouble.hpp"
 #include "stores/redis/resp.hpp"
 #include "stores/redis/rights.hpp"
 #include "stores/redis/settings.hpp"
 
 #include <mortise/config.hpp>
-#include <mortise/error.hpp>
 
 #include <deque>
 #include <optional>
@@ -15,12 +15,7 @@
 
 namespace mortise::inline v0::stores::redis {
 
-// Why nothing gets through. Hopeless: it will not mend by itself (a password, a certificate).
-struct trouble {
-    errc code = errc::unreachable;
-    std::string what{};
-    bool hopeless = false;
-};
+using net::trouble;
 
 // Where a connection leads, and as whom.
 struct connection_plan {

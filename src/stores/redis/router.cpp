@@ -33,7 +33,7 @@ public:
     std::vector<std::shared_ptr<connection>> everywhere() override { return {server_.shared()}; }
     void wait(spi::sleeper& who) override { server_.shared()->wait(who); }
     void nudge(const spi::sleeper& who) noexcept override { server_.shared()->nudge(who); }
-    void expect_pushes(bool whether) override { server_.shared()->expect_pushes(whether); }
+    void expect_pushes(bool whether) override { server_.shared()->expect(whether); }
     void close() noexcept override { server_.close(); }
 
 private:

@@ -51,7 +51,7 @@ public:
                     .pushed = [this, i](std::string_view, std::string_view message) { has_switched(i, message); },
                     .up = [this, i] { ask_sentinel(i); }},
                 clock, sockets));
-            sentinels_.back()->expect_pushes(true);
+            sentinels_.back()->expect(true);
         }
     }
 
@@ -74,7 +74,7 @@ public:
     }
     void wait(spi::sleeper& who) override { master_.shared()->wait(who); }
     void nudge(const spi::sleeper& who) noexcept override { master_.shared()->nudge(who); }
-    void expect_pushes(bool whether) override { master_.shared()->expect_pushes(whether); }
+    void expect_pushes(bool whether) override { master_.shared()->expect(whether); }
     void close() noexcept override {
         closed_ = true;
         for (const auto& one : sentinels_) one->close();

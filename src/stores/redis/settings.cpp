@@ -58,6 +58,8 @@ settings settings::of(const base::url& address) {
     s.tls.on = address.scheme == "rediss";
     s.tls.if_plain = "write redis:// instead of rediss:// (or leave out tls=1), or give its TLS port";
     s.tls.if_old = "see tls-protocols in its redis.conf";
+    s.tls.if_silent = "write redis://";
+    s.tls.if_needed = "write rediss:// or tls=1";
     if (address.scheme == "redis+sentinel") s.shape = topology::sentinel;
     if (address.scheme == "redis+cluster") s.shape = topology::cluster;
     if (address.hosts.empty())
