@@ -137,7 +137,7 @@ bool channel::wait(spi::sleeper& who, bool only_while_due) {
         }
         reads_for = nullptr;
         held.lock();
-        reading_ = nullptr;
+        if (reading_ == &who) reading_ = nullptr;  // else it broke, and the io thread makes it anew
         pass_on();
         if (who.is.load() == spi::sleeper::answered) return true;
         if (only_while_due && is_ == state::up && !answers_due()) return false;
@@ -189,7 +189,7 @@ void channel::serve(milliseconds at_most, const std::function<bool()>& enough) {
         goes_on = from == line_ && is_ == state::up;
     }
     lock held{mutex_};
-    reading_ = nullptr;
+    if (reading_ == &until) reading_ = nullptr;
     pass_on();
 }
 

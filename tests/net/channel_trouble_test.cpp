@@ -102,6 +102,23 @@ TEST_F(channels_in_trouble, a_greeting_that_is_not_answered) {
     EXPECT_TRUE(works(*on));
 }
 
+TEST_F(channels_in_trouble, who_tells_of_the_end_does_not_take_the_role_from_the_next_connection) {
+    std::atomic<int> broke{0};
+    std::atomic<std::size_t> heard{0};
+    const auto told = [&](const net::trouble&) {
+        if (broke++ != 0) return;
+        EXPECT_TRUE(eventually([&] { return server_.heard() > heard; }));  // the io thread connects again, and greets
+    };
+    const auto on = channel_that_is_up({.greets = true, .returns = true, .timeout = 1s, .broke = told});
+    const reader reads{on};
+    heard = server_.heard();
+    server_.hold();
+    server_.cut();
+    EXPECT_TRUE(eventually([&] { return broke > 1; })) << "a greeting that is not answered is waited for without end";
+    server_.go_on();
+    EXPECT_TRUE(eventually([&] { return on->up(); }));
+}
+
 TEST_F(channels_in_trouble, close_while_it_connects) {
     server_.hold();
     const auto on = channel({.greets = true});
