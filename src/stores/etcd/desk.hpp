@@ -60,6 +60,7 @@ struct claim_record {
     bool leave_in_doubt = false;   // the same of a release
     bool leaving = false;          // a release is on its way that does not look at what it deletes
     int waited_for_ourselves = 0;  // how often it found only claims of ours that are leaving
+    bool few_wait = false;         // in its line
     bool looking = false;
     bool look_again = false;
     bool exchanging = false;                                       // a request to take a hold's place is on its way
@@ -108,6 +109,8 @@ private:
     // waiting
     enum class extent { near, whole };
     void look(const record& who, extent how_much, claimed done);
+    void looked(const record& who, const outcome& said, std::optional<line> found, claimed done);
+    void glance(const record& who);
     void look_soon(const record& who);
     void conclude(const record& who, const line& found, claimed done);
     void wait_in(const record& who, const line& found, const base::line_verdict& judged, claimed done);

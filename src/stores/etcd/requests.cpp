@@ -177,6 +177,13 @@ std::string read_request(std::string_view folder) {
     return encoded(txn_request{.success = {whole_of(folder)}});  // so that it is answered as the others are
 }
 
+std::string glance_request(std::string_view folder) {
+    rpc::range_request some = whole_of(folder);
+    some.limit = most_read;
+    some.of_this_member = true;
+    return encoded(txn_request{.success = {some}});
+}
+
 std::string all_request(const std::string& from, const std::string& prefix, std::int64_t limit) {
     return encoded(rpc::range_request{.key = from, .range_end = end_of(prefix), .limit = limit});
 }

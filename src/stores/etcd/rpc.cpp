@@ -82,7 +82,7 @@ std::string encoded(const range_request& one) {
     wire_writer all;
     all.bytes(1, one.key).bytes(2, one.range_end).number(3, one.limit);
     if (one.by_creation != any_order) all.number(5, one.by_creation).number(6, create_revision);
-    return all.number(13, one.max_create_revision).take();
+    return all.number(7, one.of_this_member ? 1 : 0).number(13, one.max_create_revision).take();
 }
 std::string encoded(const put_request& one) {
     return wire_writer{}.bytes(1, one.key).bytes(2, one.value).number(3, one.lease).take();

@@ -30,6 +30,7 @@ struct range_request {
     std::int64_t limit = 0;
     order by_creation = any_order;
     std::int64_t max_create_revision = 0;  // 0: all
+    bool of_this_member = false;           // as it knows it, which may be a little old
 };
 struct put_request {
     std::string key{};

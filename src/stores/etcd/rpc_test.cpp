@@ -21,6 +21,7 @@ TEST(etcd_rpc, requests_are_as_protocol_buffers_write_them) {
     EXPECT_EQ(
         encoded(rpc::range_request{.key = "k", .limit = 2, .by_creation = rpc::descending, .max_create_revision = 5}),
         "\x0a\x01k\x18\x02\x28\x02\x30\x02\x68\x05"s);
+    EXPECT_EQ(encoded(rpc::range_request{.key = "k", .of_this_member = true}), "\x0a\x01k\x38\x01"s);
     EXPECT_EQ(encoded(rpc::lease_id{-1}), "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s);
     EXPECT_EQ(encoded(rpc::watch_create{.key = "k", .watch_id = 2}), "\x0a\x07\x0a\x01k\x28\x00\x38\x02"s);
     EXPECT_EQ(encoded(rpc::watch_cancel{2}), "\x12\x02\x08\x02"s);

@@ -15,6 +15,9 @@ using claim_verdict = spi::claim_answer::verdict;
 constexpr std::chrono::milliseconds next_looks{10};
 constexpr std::chrono::milliseconds near_looks{25};
 constexpr std::size_t near_place = 16;
+
+// So many are seen at a glance.
+constexpr std::size_t a_few = 16;
 }  // namespace
 
 // Reads the line once more. `done` may be empty: then a push tells what has changed.
@@ -29,37 +32,58 @@ void desk::look(const record& who, extent how_much, claimed done) {
     cluster_->ask(method::txn, std::move(request), how_.timeout,
                   [self = shared_from_this(), who, part = up_to != 0, done = std::move(done)](
                       const outcome& said, const std::string& bytes) mutable {
-                      bool again = false;
-                      bool over = false;
-                      {
-                          std::scoped_lock guard{self->mutex_};
-                          if (!done) {
-                              who->looking = false;
-                              again = std::exchange(who->look_again, false);
-                          }
-                          over = who->is == claim_record::phase::over;
-                      }
-                      if (over) return done ? done({.is = claim_verdict::refused, .reason = errc::cancelled}) : void();
                       txn_said read;
                       if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
-                      if (!read.found) {
-                          if (done) return done(said.ok() ? not_understood() : answer_of(said));
-                          return self->look_soon(who);
-                      }
-                      if (again) self->woken(who);
-                      read.found->missing_after = part;
-                      if (read.found->find(who->line_id) != nullptr)
-                          return self->conclude(who, *read.found, std::move(done));
-                      if (part) return self->look(who, extent::whole, std::move(done));  // it may have come again
-                      if (!done) return self->thrown_out(who);
-                      {
-                          std::scoped_lock guard{self->mutex_};
-                          if (who->is == claim_record::phase::held) who->is = claim_record::phase::asking;
-                          who->entered = false;
-                          who->mine.at.place = 0;  // it has nobody's place any more
-                          who->mine.at.stamped = false;
-                      }
-                      self->enter(who, std::move(done));
+                      if (read.found) read.found->missing_after = part;
+                      self->looked(who, said, std::move(read.found), std::move(done));
+                  });
+}
+
+void desk::looked(const record& who, const outcome& said, std::optional<line> found, claimed done) {
+    bool again = false;
+    bool over = false;
+    {
+        std::scoped_lock guard{mutex_};
+        if (!done) {
+            who->looking = false;
+            again = std::exchange(who->look_again, false);
+        }
+        over = who->is == claim_record::phase::over;
+    }
+    if (over) return done ? done({.is = claim_verdict::refused, .reason = errc::cancelled}) : void();
+    if (!found) {
+        if (done) return done(said.ok() ? not_understood() : answer_of(said));
+        return look_soon(who);
+    }
+    if (again) woken(who);
+    if (found->find(who->line_id) != nullptr) return conclude(who, *found, std::move(done));
+    if (found->missing_after) return look(who, extent::whole, std::move(done));  // it may have come again
+    if (!done) return thrown_out(who);
+    {
+        std::scoped_lock guard{mutex_};
+        if (who->is == claim_record::phase::held) who->is = claim_record::phase::asking;
+        who->entered = false;
+        who->mine.at.place = 0;  // it has nobody's place any more
+        who->mine.at.stamped = false;
+    }
+    enter(who, std::move(done));
+}
+
+// The member that told it knows already, so it need not ask the others whether this is the newest. Once a claim that admits no
+// other holds, it holds for as long as its key is there; so an old answer can only say too late that it does. For all else, and
+// if it does not hold, the line is read as it is now.
+void desk::glance(const record& who) {
+    cluster_->ask(method::txn, glance_request(who->at.folder), how_.timeout,
+                  [self = shared_from_this(), who](const outcome& said, const std::string& bytes) {
+                      txn_said read;
+                      if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
+                      const std::optional<base::line_verdict> judged =
+                          read.found && !read.found->missing_before && read.found->find(who->line_id) != nullptr
+                              ? read.found->judge(who->line_id)
+                              : std::nullopt;
+                      if (judged && judged->is == base::line_verdict::verdict::holds && !judged->to_be_stamped)
+                          return self->looked(who, said, std::move(read.found), {});
+                      self->look(who, extent::near, {});
                   });
 }
 
@@ -129,6 +153,7 @@ void desk::wait_in(const record& who, const line& found, const base::line_verdic
             on.reset();
         } else {
             first = std::exchange(who->is, phase::waiting) != phase::waiting;
+            who->few_wait = found.entries.size() <= a_few;
             same = !first && who->watched == judged.watch;
             if (!same) {
                 before = std::exchange(who->watches, {});
@@ -174,6 +199,7 @@ void desk::watch_for(const record& who, const line& found, const base::line_verd
 
 // One of those it waits for has left: not before everything was read again does it know.
 void desk::woken(const record& who) {
+    bool at_a_glance = false;
     {
         std::scoped_lock guard{mutex_};
         if (who->is != claim_record::phase::waiting) return;
@@ -182,7 +208,9 @@ void desk::woken(const record& who) {
             return;
         }
         who->looking = true;
+        at_a_glance = who->few_wait && who->mine.at.weight == who->mine.at.capacity;
     }
+    if (at_a_glance) return glance(who);
     look(who, extent::near, {});
 }
 }  // namespace mortise::inline v0::stores::etcd
