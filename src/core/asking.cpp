@@ -220,12 +220,14 @@ void engine::no_answer(const std::shared_ptr<cohort>& c, std::error_code why, sp
         emit(event_kind::retried, c->terms.name, {}, why);
         return;
     }
-    refuse_line(*c, errc::unreachable,
-                c->asked->trouble.empty() ? "the store did not answer; is it running, and is the address right?"
-                                          : "the store did not answer: " + c->asked->trouble,
-                todo);
+    refuse_line(*c, errc::unreachable, silence_of(*c), todo);
     todo.goodbye = goodbye(*c, now);  // it may have been granted without our knowing
     end(c);
+}
+
+std::string engine::silence_of(const cohort& c) {
+    return c.asked->trouble.empty() ? "the store did not answer; is it running, and is the address right?"
+                                    : "the store did not answer: " + c.asked->trouble;
 }
 
 void engine::refuse_line(cohort& c, std::error_code why, const std::string& what, errands& todo) {

@@ -320,7 +320,8 @@ void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name
             todo.ask = c;
         } else {
             refusal no = in_the_way(*c, unheard ? errc::unreachable : why, ahead);
-            if (!what.empty()) no.detail = refuse(no.reason, name, what).detail;
+            const std::string because = what.empty() && unheard ? silence_of(*c) : what;
+            if (!because.empty()) no.detail = refuse(no.reason, name, because).detail;
             todo.refused.emplace_back(who, std::move(no));
             who->is = claimant::phase::over;
             c->line.erase(who->waiting->place);

@@ -226,6 +226,7 @@ private:
     bool may_pass_on(const cohort& c, spi::time_point now) const;
     void busy(const std::shared_ptr<cohort>& c, errands& todo);
     void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, errands& todo);
+    static std::string silence_of(const cohort& c);
     void refuse_line(cohort& c, std::error_code why, const std::string& what, errands& todo);
     void end(const std::shared_ptr<cohort>& c);
     void replace(const std::shared_ptr<cohort>& old, errands& todo);

@@ -44,6 +44,14 @@ std::string with_secret(const std::string& address) {
     return "redis://ann:" + std::string(canary) + "@" + address;
 }
 
+TEST(redis_in_trouble, a_wait_that_ends_before_anybody_answered_says_what_was_in_the_way) {
+    client locks{"redis://127.0.0.1:1"};
+    const attempt none = locks.try_acquire("orders", {.wait = 1500ms});
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.reason(), errc::unreachable);
+    EXPECT_THAT(none.refusal().describe(), HasSubstr("the store did not answer: 127.0.0.1:1: Connection refused"));
+}
+
 TEST(redis_in_trouble, a_wrong_password_and_a_missing_one) {
     servers::single on;
     const std::string where = on.node().address();
