@@ -1,9 +1,9 @@
 #include "stores/etcd/requests.hpp"
 
+#include "base/words.hpp"
+
 #include <algorithm>
 #include <charconv>
-#include <limits>
-#include <sstream>
 
 namespace mortise::inline v0::stores::etcd {
 namespace {
@@ -86,17 +86,25 @@ std::string entry::value() const {
 }
 
 bool entry::read_value(std::string_view text) {
-    std::istringstream in{std::string(text)};
-    std::string first;
-    unsigned own = 0;
-    unsigned stamped = 0;
-    std::uint64_t counter = 0;
-    in >> first >> std::hex >> at.id.bits[0] >> at.id.bits[1] >> std::dec >> at.capacity >> at.weight >> own >>
-        stamped >> counter >> at.place >> std::hex >> at.instead_of.bits[0] >> at.instead_of.bits[1] >> std::dec >> pid;
-    if (!in || first != value_format || at.capacity < 1 || at.weight < 1 || at.weight > at.capacity) return false;
-    in.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-    std::getline(in, host);
-    std::getline(in, label);
+    const auto line = [&] {
+        const std::string_view first = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(first.size() + 1, text.size()));
+        return first;
+    };
+    base::words in{line()};
+    if (in.next() != value_format) return false;
+    for (std::uint64_t& half : at.id.bits) half = in.number<std::uint64_t>(16);
+    at.capacity = in.number<std::uint32_t>();
+    at.weight = in.number<std::uint32_t>();
+    const auto own = in.number<unsigned>();
+    const auto stamped = in.number<unsigned>();
+    const auto counter = in.number<std::uint64_t>();
+    at.place = in.number<std::uint64_t>();
+    for (std::uint64_t& half : at.instead_of.bits) half = in.number<std::uint64_t>(16);
+    pid = in.number();
+    if (in.bad() || at.capacity < 1 || at.weight < 1 || at.weight > at.capacity) return false;
+    host = line();
+    label = line();
     own_lease = own != 0;
     detached = own == 2;
     at.stamped = stamped != 0;

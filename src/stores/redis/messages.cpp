@@ -1,50 +1,22 @@
 #include "stores/redis/messages.hpp"
 
-#include "base/text.hpp"
+#include "base/words.hpp"
 
 #include <mortise/error.hpp>
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <type_traits>
 
 namespace mortise::inline v0::stores::redis {
 namespace {
 
+using base::words;
 using std::chrono::microseconds;
 
 std::int64_t us(spi::duration d) {
     return std::chrono::duration_cast<microseconds>(d).count();
 }
-
-// The words of an answer, one after the other; what is missing or not a number makes it bad.
-class words {
-public:
-    explicit words(std::string_view text) : left_(text) {}
-
-    std::string_view next() {
-        const std::size_t end = std::min(left_.find(' '), left_.size());
-        const std::string_view word = left_.substr(0, end);
-        left_.remove_prefix(std::min(end + 1, left_.size()));
-        if (word.empty()) bad_ = true;
-        return word;
-    }
-    template <class Number = std::int64_t>
-    Number number() {
-        const std::string_view word = next();
-        Number n{};
-        const auto [stop, failed] = std::from_chars(word.data(), word.data() + word.size(), n);
-        if (failed != std::errc{} || stop != word.data() + word.size()) bad_ = true;
-        return n;
-    }
-    std::string_view rest() const { return left_; }
-    bool bad() const { return bad_; }
-
-private:
-    std::string_view left_;
-    bool bad_ = false;
-};
 
 // The numbers of an answer as the scripts pack them, one after the other; what is missing or not a whole one makes it bad.
 class packed {
