@@ -1,6 +1,8 @@
 // Text for people: safe in a log line, whatever came from outside.
 #include "base/text.hpp"
 
+#include "base/words.hpp"
+
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -68,6 +70,28 @@ TEST(utf8, knows_control_characters) {
     for (const char* with : {"\n", "a\tb", "\x1b", "\x7f", "\xc2\x80", "x\xc2\x9f"}) EXPECT_TRUE(has_control(with));
     for (const char* without : {"", " ", "~", "\xc2\xa0", "\u00e4", "\u4e00"}) EXPECT_FALSE(has_control(without));
     EXPECT_TRUE(has_control(std::string(1, '\0')));
+}
+
+TEST(words, are_read_one_after_the_other) {
+    base::words in{"claim ff -7 and the rest"};
+    EXPECT_EQ(in.next(), "claim");
+    EXPECT_EQ(in.number<unsigned>(16), 255u);
+    EXPECT_EQ(in.number(), -7);
+    EXPECT_EQ(in.rest(), "and the rest");
+    EXPECT_FALSE(in.bad());
+}
+
+TEST(words, what_is_missing_or_no_number_is_bad) {
+    for (const char* text : {"", " 1", "x", "1x", "-1", "4294967296", "0x1"}) {
+        base::words in{text};
+        in.number<std::uint32_t>();
+        EXPECT_TRUE(in.bad()) << text;
+    }
+    base::words over{"1"};
+    over.next();
+    EXPECT_FALSE(over.bad());
+    EXPECT_EQ(over.next(), "");
+    EXPECT_TRUE(over.bad());
 }
 
 }  // namespace
