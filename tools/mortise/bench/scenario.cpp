@@ -113,10 +113,7 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
             return bar{bar::side::at_most, 1.5};
         if (alone && is_etcd(each) && of.name == "pair p50") return bar{bar::side::at_most, 1.15};
         const bool hands_over = !each.lock.name.ends_with(no_hand_over);
-        // It reads the line when it is woken, and enters it anew: three requests for the one of a bare push.
-        if (one_for_all && !hands_over && is_etcd(each) && of.name == (apart ? "process switches" : "thread switches"))
-            return bar{bar::side::at_least, 1.0 / 3};
-        if (apart && !hands_over && is_redis(each) && of.name == "process switches")
+        if (apart && shape.threads == 1 && !hands_over && is_redis(each) && of.name == "process switches")
             return bar{bar::side::at_least, 1 / 1.6};
         if (one_for_all && !apart && hands_over && is_redis(each) && of.name == "thread switches")
             return bar{bar::side::at_least, 2};
@@ -258,8 +255,10 @@ std::vector<scenario> scenarios(std::string_view workload, const subject_stores&
             add("parallel, " + std::to_string(threads) + " threads, a name each",
                 {.threads = threads, .timed_every = 16}, true);
     if (workload == "contended") add("contended, 16 threads, 1 name", {.threads = 16}, false);
-    if (workload == "processes")
+    if (workload == "processes") {
+        add("processes, 4 processes x 1 thread, 1 name", {.processes = 4}, false);
         add("processes, 4 processes x 4 threads, 1 name", {.processes = 4, .threads = 4}, false);
+    }
     if (workload == "handoff")
         for (const placement where : {placement::together, placement::apart})
             for (const bool idle : {true, false}) all.push_back(handoff(where, idle, stores, how));
