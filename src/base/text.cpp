@@ -31,12 +31,16 @@ std::string readable(std::chrono::nanoseconds span) {
     using namespace std::chrono;
     using namespace std::chrono_literals;
     if (span < nanoseconds::zero()) return "-" + readable(span == nanoseconds::min() ? nanoseconds::max() : -span);
-    if (span < 10us) return std::to_string(span.count()) + " ns";
-    if (span < 10ms) return std::to_string(duration_cast<microseconds>(span).count()) + " us";
-    if (span < 10s) return std::to_string(duration_cast<milliseconds>(span).count()) + " ms";
-    if (span < 10min) return std::to_string(duration_cast<seconds>(span).count()) + " s";
-    if (span < 10h) return std::to_string(duration_cast<minutes>(span).count()) + " min";
-    return std::to_string(duration_cast<hours>(span).count()) + " h";
+    struct unit {
+        nanoseconds size;
+        const char* name;
+    };
+    // The largest of which there are ten, or a whole number.
+    for (const unit& each :
+         {unit{1h, " h"}, unit{1min, " min"}, unit{1s, " s"}, unit{1ms, " ms"}, unit{1us, " us"}, unit{1ns, " ns"}})
+        if (span >= 10 * each.size || (span >= each.size && span % each.size == 0ns))
+            return std::to_string(span / each.size) + each.name;
+    return "0 ns";
 }
 
 bool valid_utf8(std::string_view text) noexcept {

@@ -50,7 +50,10 @@ TEST(readable, picks_the_unit) {
     EXPECT_EQ(readable(30s), "30 s");
     EXPECT_EQ(readable(15min), "15 min");
     EXPECT_EQ(readable(24h), "24 h");
-    EXPECT_EQ(readable(-5s), "-5000 ms");
+    EXPECT_EQ(readable(2s), "2 s");
+    EXPECT_EQ(readable(1500ms), "1500 ms");
+    EXPECT_EQ(readable(90s), "90 s");
+    EXPECT_EQ(readable(-5s), "-5 s");
     EXPECT_FALSE(readable(std::chrono::nanoseconds::max()).empty());
     EXPECT_EQ(readable(std::chrono::nanoseconds::min()), "-" + readable(std::chrono::nanoseconds::max()));
 }

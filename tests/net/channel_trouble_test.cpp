@@ -81,7 +81,7 @@ TEST_F(channels_in_trouble, nothing_is_tried_until_it_is_used) {
 TEST_F(channels_in_trouble, a_server_that_says_nothing_is_given_up) {
     const auto on = channel_that_is_up({.timeout = 1s});
     server_.hold();
-    EXPECT_EQ(on->ask("in vain").text, "has not answered for 1000 ms");
+    EXPECT_EQ(on->ask("in vain").text, "has not answered for 1 s");
     server_.go_on();
     EXPECT_TRUE(works(*on));
 }

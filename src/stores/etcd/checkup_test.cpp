@@ -49,7 +49,7 @@ TEST(etcd_checkup, tells_of_members_that_are_not_well) {
 }
 
 TEST(etcd_checkup, tells_of_leases_and_of_open_passwords) {
-    EXPECT_THAT(story_of({well("3.6.9")}, std::chrono::seconds{2}), HasSubstr("shortest lease is 2000 ms"));
+    EXPECT_THAT(story_of({well("3.6.9")}, std::chrono::seconds{2}), HasSubstr("shortest lease is 2 s"));
     settings open;
     open.user = "ann";
     open.password = "open-sesame";
