@@ -47,5 +47,21 @@ TEST(etcd_entries, that_are_not_ours_are_none) {
         EXPECT_FALSE(read.read_value(text)) << text;
 }
 
+// Asked is one member, and that may not know yet what has happened since.
+TEST(etcd_lines, of_one_member_say_that_a_claim_holds_unless_it_has_seen_later_ones) {
+    const entry mine{.at = {.id = claim_id::random(), .arrived = 7}};
+    const entry other{.at = {.id = claim_id::random(), .arrived = 8}};
+    const line both{.revision = 9, .entries = {mine, other}};
+    EXPECT_TRUE(both.says_that_it_holds(mine.at.id, 7));
+    EXPECT_TRUE(both.says_that_it_holds(mine.at.id, 9));
+    EXPECT_FALSE(both.says_that_it_holds(mine.at.id, 12)) << "it was taken out, and entered again behind the other";
+    EXPECT_FALSE(both.says_that_it_holds(other.at.id, 8)) << "it waits";
+    EXPECT_FALSE(both.says_that_it_holds(claim_id::random(), 7)) << "it is not there";
+    const line raised{.revision = 9, .entries = {mine}, .floor = 8};
+    EXPECT_FALSE(raised.says_that_it_holds(mine.at.id, 7)) << "its token is too small";
+    const line cut_off{.revision = 9, .entries = {mine}, .missing_before = true};
+    EXPECT_FALSE(cut_off.says_that_it_holds(mine.at.id, 7)) << "others may be before it";
+}
+
 }  // namespace
 }  // namespace mortise::inline v0::stores::etcd

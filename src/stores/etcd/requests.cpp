@@ -131,6 +131,12 @@ std::optional<base::line_verdict> line::judge(const claim_id& mine) const {
     return base::judge_part(part, mine, floor);
 }
 
+bool line::says_that_it_holds(const claim_id& mine, std::int64_t seen_at) const {
+    if (revision < seen_at || missing_before || find(mine) == nullptr) return false;
+    const std::optional<base::line_verdict> judged = judge(mine);
+    return judged && judged->is == base::line_verdict::verdict::holds && !judged->to_be_stamped;
+}
+
 line read_line(const key_layout& keys, std::string_view folder, const rpc::range_response& said,
                std::int64_t revision) {
     line all{.revision = revision};

@@ -63,6 +63,7 @@ void desk::looked(const record& who, const outcome& said, std::optional<line> fo
         std::scoped_lock guard{mutex_};
         if (who->is == claim_record::phase::held) who->is = claim_record::phase::asking;
         who->entered = false;
+        who->seen_at = found->revision;
         who->mine.at.place = 0;  // it has nobody's place any more
         who->mine.at.stamped = false;
     }
@@ -70,18 +71,20 @@ void desk::looked(const record& who, const outcome& said, std::optional<line> fo
 }
 
 // The member that told it knows already, so it need not ask the others whether this is the newest. Once a claim that admits no
-// other holds, it holds for as long as its key is there; so an old answer can only say too late that it does. For all else, and
-// if it does not hold, the line is read as it is now.
+// other holds, it holds for as long as its key is there; so an old answer can only say too late that it does. A key that went
+// and came again has lost its place: what is older than that is not believed. For all else, and if it does not hold, the
+// line is read as it is now.
 void desk::glance(const record& who) {
     cluster_->ask(method::txn, glance_request(who->at.folder), how_.timeout,
                   [self = shared_from_this(), who](const outcome& said, const std::string& bytes) {
                       txn_said read;
                       if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
-                      const std::optional<base::line_verdict> judged =
-                          read.found && !read.found->missing_before && read.found->find(who->line_id) != nullptr
-                              ? read.found->judge(who->line_id)
-                              : std::nullopt;
-                      if (judged && judged->is == base::line_verdict::verdict::holds && !judged->to_be_stamped)
+                      std::int64_t seen_at = 0;
+                      {
+                          std::scoped_lock guard{self->mutex_};
+                          seen_at = who->seen_at;
+                      }
+                      if (read.found && read.found->says_that_it_holds(who->line_id, seen_at))
                           return self->looked(who, said, std::move(read.found), {});
                       self->look(who, extent::near, {});
                   });
