@@ -45,12 +45,18 @@ bool has(const known_bug& bug, const release_number& v) {
 
 void look_at(const member_report& one, std::vector<finding>& found) {
     const std::string who = "member " + one.address;
-    if (!one.answered) {
+    if (one.refused) {
+        found.push_back({grade::problem, who + " refuses: " + one.trouble,
+                         "look at the user, its password and the certificates in the store's address"});
+        return;
+    }
+    if (!one.answered && one.has_leader) {
         found.push_back({grade::warning, who + " does not answer: " + one.trouble,
                          "start it, or take it out of the store's address"});
         return;
     }
-    found.push_back({grade::good, who + " is etcd " + one.version + " and answers in " + base::readable(one.took)});
+    if (one.answered)
+        found.push_back({grade::good, who + " is etcd " + one.version + " and answers in " + base::readable(one.took)});
     if (!one.has_leader)
         found.push_back({grade::problem, who + " knows no leader, so nothing can be locked",
                          "bring back a majority of the members"});
@@ -71,8 +77,7 @@ void look_at(const member_report& one, std::vector<finding>& found) {
 
 struct examination {
     std::mutex mutex;
-    std::vector<member_report> members;
-    spi::duration shortest_lease{};
+    cluster_report seen;
     std::size_t missing = 0;
     spi::reply<std::vector<finding>> done;
 
@@ -83,21 +88,25 @@ struct examination {
             if (--missing > 0) return;
             tell = std::move(done);
         }
-        tell(findings_of(how, members, shortest_lease));
+        tell(findings_of(how, seen));
     }
 };
 
 }  // namespace
 
-std::vector<finding> findings_of(const settings& how, const std::vector<member_report>& all,
-                                 spi::duration shortest_lease) {
+std::vector<finding> findings_of(const settings& how, const cluster_report& seen) {
     std::vector<finding> found;
+    std::size_t there = 0;
     std::size_t well = 0;
-    for (const member_report& one : all) {
+    for (const member_report& one : seen.members) {
         look_at(one, found);
+        there += one.answered || one.refused || !one.has_leader ? 1 : 0;
         well += one.answered ? 1 : 0;
     }
-    if (well == 0)
+    if (well > 0 && !seen.refusal.empty())
+        found.push_back({grade::problem, "no lock can be had: " + seen.refusal,
+                         "name a user who may read and write the keys of the prefix " + how.prefix});
+    if (there == 0)
         found.push_back({grade::problem, "no member of " + how.shown() + " can be reached",
                          "start etcd, or look at the address, the user and the certificates"});
     if (how.endpoints.size() == 1)
@@ -105,8 +114,8 @@ std::vector<finding> findings_of(const settings& how, const std::vector<member_r
                          "name all members, etcd://host,host,host"});
     if (!how.tls.on && !how.user.empty())
         found.push_back({grade::warning, "the password is sent unencrypted", "use etcds://"});
-    if (shortest_lease > spi::duration::zero())
-        found.push_back({grade::note, "the shortest lease is " + base::readable(shortest_lease) +
+    if (seen.shortest_lease > spi::duration::zero())
+        found.push_back({grade::note, "the shortest lease is " + base::readable(seen.shortest_lease) +
                                           ", one and a half elections of the cluster"});
     return found;
 }
@@ -114,23 +123,24 @@ std::vector<finding> findings_of(const settings& how, const std::vector<member_r
 void check_up(const settings& how, const std::shared_ptr<members>& cluster, spi::clock& clock,
               spi::reply<std::vector<finding>> done) {
     const auto all = std::make_shared<examination>();
-    all->members.resize(cluster->count());
-    all->missing = cluster->count() + 1;
+    all->seen.members.resize(cluster->count());
+    all->missing = cluster->count() + 2;
     all->done = std::move(done);
     const spi::time_point sent = clock.now();
     for (std::size_t i = 0; i < cluster->count(); ++i) {
-        all->members[i].address = cluster->address_of(i);
+        all->seen.members[i].address = cluster->address_of(i);
         cluster->ask_one(i, method::status, {}, how.timeout,
                          [all, i, sent, &clock, how](const outcome& said, const std::string& bytes) {
                              rpc::status_response read;
                              {
                                  std::scoped_lock guard{all->mutex};
-                                 member_report& one = all->members[i];
+                                 member_report& one = all->seen.members[i];
                                  one.took = clock.now() - sent;
                                  one.answered = said.ok() && decode(bytes, read);
+                                 one.refused = said.is == outcome::verdict::refused;
                                  one.trouble = said.detail;
                                  one.version = read.version;
-                                 one.has_leader = read.leader != 0;
+                                 one.has_leader = one.answered ? read.leader != 0 : !said.no_leader;
                                  one.errors = std::move(read.errors);
                              }
                              all->answered(how);
@@ -144,7 +154,20 @@ void check_up(const settings& how, const std::shared_ptr<members>& cluster, spi:
                          cluster->ask(method::revoke_lease, lease_request(brief), how.timeout,
                                       [](const outcome&, const std::string&) {});
                          std::scoped_lock guard{all->mutex};
-                         all->shortest_lease = std::chrono::seconds{given.ttl};
+                         all->seen.shortest_lease = std::chrono::seconds{given.ttl};
+                     }
+                     all->answered(how);
+                 });
+    // What nobody claimed is given back: that changes nothing, but asks for all the rights that a claim needs. Where names
+    // are keys, rights may be for some of them, and only what is beside them is asked for.
+    const key_layout keys{how};
+    const claim_id nobody = claim_id::random();
+    const place none{keys.folder_of("doctor"), keys.key_of("doctor", nobody), keys.gone_key_of(nobody)};
+    cluster->ask(method::txn, keys.native() ? leave_request(none, {}, false, 0) : read_request(none.gone_key),
+                 how.timeout, [all, how](const outcome& said, const std::string&) {
+                     if (said.is == outcome::verdict::refused) {
+                         std::scoped_lock guard{all->mutex};
+                         all->seen.refusal = said.detail;
                      }
                      all->answered(how);
                  });

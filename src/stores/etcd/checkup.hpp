@@ -18,6 +18,7 @@ namespace mortise::inline v0::stores::etcd {
 struct member_report {
     std::string address{};
     bool answered = false;
+    bool refused = false;   // us, not that it is down
     std::string trouble{};  // else
     std::string version{};
     bool has_leader = true;
@@ -25,9 +26,15 @@ struct member_report {
     spi::duration took{};               // to answer
 };
 
-// Pure. `shortest_lease`: what the cluster gives to who asks for one second; zero if it did not say.
-std::vector<finding> findings_of(const settings& how, const std::vector<member_report>& all,
-                                 spi::duration shortest_lease);
+// What the cluster answered.
+struct cluster_report {
+    std::vector<member_report> members{};
+    spi::duration shortest_lease{};  // what it gives to who asks for one second; zero if it did not say
+    std::string refusal{};           // why a claim's keys may not be read and written
+};
+
+// Pure.
+std::vector<finding> findings_of(const settings& how, const cluster_report& seen);
 
 void check_up(const settings& how, const std::shared_ptr<members>& cluster, spi::clock& clock,
               spi::reply<std::vector<finding>> done);

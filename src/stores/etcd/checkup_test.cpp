@@ -9,14 +9,17 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string story_of(const std::vector<member_report>& all, spi::duration shortest = {}, settings how = {}) {
-    how.endpoints.resize(all.size(), "a:2379");
+std::string story_of(const cluster_report& seen, settings how = {}) {
+    how.endpoints.resize(seen.members.size(), "a:2379");
     std::string text;
-    for (const finding& one : findings_of(how, all, shortest)) {
+    for (const finding& one : findings_of(how, seen)) {
         text += std::string(to_string(one.is)) + ": " + one.what + " -> " + one.remedy + "\n";
         EXPECT_TRUE(one.is <= finding::grade::note || !one.remedy.empty()) << one.what;
     }
     return text;
+}
+std::string story_of(const std::vector<member_report>& all) {
+    return story_of(cluster_report{.members = all});
 }
 
 member_report well(const std::string& version) {
@@ -43,18 +46,30 @@ TEST(etcd_checkup, tells_of_members_that_are_not_well) {
     member_report alone = well("3.6.9");
     alone.has_leader = false;
     EXPECT_THAT(story_of({alone}), HasSubstr("problem: member a:2379 knows no leader"));
+    const member_report says_so{.address = "b:2379", .trouble = "no leader", .has_leader = false};
+    EXPECT_THAT(story_of({says_so}), HasSubstr("problem: member b:2379 knows no leader"));
+    EXPECT_THAT(story_of({says_so}), Not(HasSubstr("start")));
     member_report full = well("3.6.9");
     full.errors = {"memberID:1 alarm:NOSPACE"};
     EXPECT_THAT(story_of({full}), HasSubstr("NOSPACE"));
 }
 
+TEST(etcd_checkup, tells_of_a_refusal_as_such) {
+    const member_report refuses{.address = "b:2379", .refused = true, .trouble = "invalid user ID or password"};
+    EXPECT_THAT(story_of({refuses}), HasSubstr("problem: member b:2379 refuses: invalid user ID or password"));
+    EXPECT_THAT(story_of({refuses}), Not(HasSubstr("start")));
+    const cluster_report no_rights{.members = {well("3.6.9")}, .refusal = "permission denied"};
+    EXPECT_THAT(story_of(no_rights), HasSubstr("problem: no lock can be had: permission denied"));
+    EXPECT_THAT(story_of({well("3.6.9")}), Not(HasSubstr("problem")));
+}
+
 TEST(etcd_checkup, tells_of_leases_and_of_open_passwords) {
-    EXPECT_THAT(story_of({well("3.6.9")}, std::chrono::seconds{2}), HasSubstr("shortest lease is 2 s"));
+    EXPECT_THAT(story_of(cluster_report{{well("3.6.9")}, std::chrono::seconds{2}}), HasSubstr("shortest lease is 2 s"));
     settings open;
     open.user = "ann";
     open.password = "open-sesame";
-    EXPECT_THAT(story_of({well("3.6.9")}, {}, open), HasSubstr("unencrypted"));
-    EXPECT_THAT(story_of({well("3.6.9")}, {}, open), Not(HasSubstr("open-sesame")));
+    EXPECT_THAT(story_of(cluster_report{{well("3.6.9")}}, open), HasSubstr("unencrypted"));
+    EXPECT_THAT(story_of(cluster_report{{well("3.6.9")}}, open), Not(HasSubstr("open-sesame")));
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ outcome outcome::of(const ending& said, const std::string& address) {
         case ending::invalid_argument:
             end.is = refused;
             end.reason = says(said, "user") || says(said, "auth") ? errc::denied : errc::invalid_option;
+            if (says(said, "user name is empty")) end.detail += "; name a user in the address, and its password_file";
             break;
         case ending::failed_precondition:
             end.is = refused;
@@ -63,6 +64,8 @@ outcome outcome::of(const ending& said, const std::string& address) {
             end.detail += "; is this an etcd 3.4 or newer?";
             break;
         default:
+            end.no_leader = says(said, "etcdserver: no leader");
+            if (end.no_leader) end.detail += "; bring back a majority of the members";
             if (said.hopeless) {
                 end.is = refused;
                 end.reason = errc::denied;

@@ -21,6 +21,7 @@ struct outcome {
     std::string detail{};       // one line, with the address
     bool no_lease = false;      // refused: the lease it names does not exist
     bool lease_exists = false;  // refused: it does already
+    bool no_leader = false;     // unknown: the member has lost the others
 
     bool ok() const noexcept { return is == verdict::answered; }
 

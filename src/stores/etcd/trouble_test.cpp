@@ -7,6 +7,7 @@
 #include <mortise/fenced.hpp>
 #include <mortise/shared_mutex.hpp>
 
+#include <algorithm>
 #include <future>
 #include <sstream>
 #include <thread>
@@ -239,8 +240,17 @@ TEST_F(etcd_users, need_the_password_and_the_rights) {
     }
     EXPECT_THAT(complaint_of("etcd://ann:wrong" + at), HasSubstr("invalid user ID or password"));
     EXPECT_THAT(complaint_of("etcd://ann:wrong" + at), ::testing::Not(HasSubstr("wrong")));
-    EXPECT_THAT(complaint_of("etcd://" + member.address()), HasSubstr("user name is empty"));
+    EXPECT_THAT(complaint_of("etcd://" + member.address()), HasSubstr("user name is empty; name a user"));
     EXPECT_THAT(complaint_of("etcd://ann:open-sesame" + at + "?prefix=other"), HasSubstr("permission denied"));
+    const auto works = [](const std::string& address) {
+        std::error_code ec;
+        const std::vector<finding> found = client{address}.check(ec);
+        return !ec && std::ranges::none_of(found, [](const finding& one) { return one.is == finding::grade::problem; });
+    };
+    EXPECT_TRUE(works("etcd://ann:open-sesame" + at));
+    EXPECT_FALSE(works("etcd://ann:wrong" + at));
+    EXPECT_FALSE(works("etcd://" + member.address()));
+    EXPECT_FALSE(works("etcd://ann:open-sesame" + at + "?prefix=other"));
 }
 
 TEST_F(etcd_trouble, a_child_of_fork_has_a_client_of_its_own_and_the_parent_keeps_its_hold) {
