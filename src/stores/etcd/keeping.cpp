@@ -71,36 +71,36 @@ void desk::renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::
 void desk::extend(std::string name, const claim_id& id, spi::duration life,
                   unique_function<void(spi::renewal_answer)> then) {
     const place at = place_of(name, id);
-    cluster_->ask(method::txn, read_request(at.folder), how_.timeout,
-                  [self = shared_from_this(), at, id, life, then = std::move(then)](const outcome& said,
-                                                                                    const std::string& bytes) mutable {
-                      const txn_said read = said.ok() ? read_txn(self->keys_, at.folder, bytes) : txn_said{};
-                      if (!read.found) return then(renewal_is::unknown);
-                      const entry* mine = read.found->find(self->line_id_of(id));
-                      if (mine == nullptr) return then(renewal_is::lost);
-                      using is = base::line_verdict::verdict;
-                      if (base::judge(read.found->shape(), mine->at.id, read.found->floor).is != is::holds)
-                          return then(renewal_is::lost);
-                      if (life == spi::duration::zero()) return then(renewal_is::renewed);
-                      self->cluster_->ask(method::left_of_lease, lease_request(mine->lease), self->how_.timeout,
-                                          [self, key = mine->key, its = *mine, id, life, then = std::move(then)](
-                                              const outcome& told, const std::string& text) mutable {
-                                              rpc::lease_response left;
-                                              if (!told.ok() || !decode(text, left)) return then(renewal_is::unknown);
-                                              if (left.ttl <= 0) return then(renewal_is::lost);
-                                              if (seconds{left.granted_ttl} < life)
-                                                  return self->move_to_longer(key, its, life, id, std::move(then));
-                                              const auto on = std::make_shared<lease>();
-                                              on->id = its.lease;
-                                              on->life = seconds{left.granted_ttl};
-                                              self->leases_->keep(
-                                                  on, [then = std::move(then)](lease_book::answer is_it) mutable {
-                                                      then(is_it == lease_book::answer::alive  ? renewal_is::renewed
-                                                           : is_it == lease_book::answer::gone ? renewal_is::lost
-                                                                                               : renewal_is::unknown);
-                                                  });
-                                          });
-                  });
+    cluster_->look_up(method::txn, read_request(at.folder), how_.timeout,
+                      [self = shared_from_this(), at, id, life, then = std::move(then)](
+                          const outcome& said, const std::string& bytes) mutable {
+                          const txn_said read = said.ok() ? read_txn(self->keys_, at.folder, bytes) : txn_said{};
+                          if (!read.found) return then(renewal_is::unknown);
+                          const entry* mine = read.found->find(self->line_id_of(id));
+                          if (mine == nullptr) return then(renewal_is::lost);
+                          using is = base::line_verdict::verdict;
+                          if (base::judge(read.found->shape(), mine->at.id, read.found->floor).is != is::holds)
+                              return then(renewal_is::lost);
+                          if (life == spi::duration::zero()) return then(renewal_is::renewed);
+                          self->cluster_->ask(
+                              method::left_of_lease, lease_request(mine->lease), self->how_.timeout,
+                              [self, key = mine->key, its = *mine, id, life, then = std::move(then)](
+                                  const outcome& told, const std::string& text) mutable {
+                                  rpc::lease_response left;
+                                  if (!told.ok() || !decode(text, left)) return then(renewal_is::unknown);
+                                  if (left.ttl <= 0) return then(renewal_is::lost);
+                                  if (seconds{left.granted_ttl} < life)
+                                      return self->move_to_longer(key, its, life, id, std::move(then));
+                                  const auto on = std::make_shared<lease>();
+                                  on->id = its.lease;
+                                  on->life = seconds{left.granted_ttl};
+                                  self->leases_->keep(on, [then = std::move(then)](lease_book::answer is_it) mutable {
+                                      then(is_it == lease_book::answer::alive  ? renewal_is::renewed
+                                           : is_it == lease_book::answer::gone ? renewal_is::lost
+                                                                               : renewal_is::unknown);
+                                  });
+                              });
+                      });
 }
 
 // A lease cannot be made longer, but a key can be put on another one. It keeps its place in the line.

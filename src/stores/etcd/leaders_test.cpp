@@ -67,6 +67,20 @@ TEST_F(etcd_leaders, that_die_right_after_a_grant_had_told_the_others) {
     EXPECT_TRUE(mine.valid());
 }
 
+TEST_F(etcd_leaders, are_asked_by_who_looks_or_breaks_if_a_follower_stands_still) {
+    const std::size_t leader = all().leader();
+    servers::server& follower = all().member((leader + 1) % 3);
+    const std::string both = follower.address() + "," + all().member(leader).address();
+    client locks{url({}, all().member(leader).address())};
+    const hold mine = locks.acquire("n", {.lease = 60s});
+    follower.freeze();
+    // Each is new, so it asks the follower first.
+    EXPECT_EQ(client{url({}, both)}.list().size(), 1u);
+    std::error_code ec;
+    EXPECT_TRUE(client{url({}, both)}.break_lock("n", mine.token(), "a test", ec)) << ec.message();
+    follower.thaw();
+}
+
 TEST_F(etcd_leaders, are_needed_for_anything_at_all) {
     for (std::size_t i : {1u, 2u}) all().member(i).kill();
     const auto before = boot_clock::now();

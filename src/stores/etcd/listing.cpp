@@ -21,7 +21,7 @@ struct desk::survey : std::enable_shared_from_this<survey> {
     spi::reply<spi::listing> done;
 
     void page(const std::string& from) {
-        of->cluster_->ask(
+        of->cluster_->look_up(
             method::range, all_request(from, of->keys_.everything(), keys_in_a_page), of->how_.timeout,
             [self = shared_from_this()](const outcome& said, const std::string& bytes) {
                 rpc::range_response read;
@@ -80,7 +80,7 @@ void desk::list(spi::reply<spi::listing> done) {
 void desk::break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) {
     using enum spi::break_answer;
     const std::string folder = keys_.folder_of(which.name);
-    cluster_->ask(
+    cluster_->look_up(
         method::txn, read_request(folder), how_.timeout,
         [self = shared_from_this(), folder, counter = which.counter, done = std::move(done)](
             const outcome& said, const std::string& bytes) mutable {

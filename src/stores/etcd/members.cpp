@@ -20,6 +20,7 @@ namespace {
 struct call {
     std::size_t member = 0;
     bool pinned = false;      // to that member
+    bool harmless = false;    // it may be done twice
     bool readmitted = false;  // its token was not accepted once
     std::size_t tries = 0;
     const char* method = nullptr;
@@ -38,6 +39,9 @@ public:
 
     void ask(const char* method, std::string request, spi::duration timeout, answered done) override {
         send(method, std::move(request), timeout, std::move(done), std::nullopt);
+    }
+    void look_up(const char* method, std::string request, spi::duration timeout, answered done) override {
+        send(method, std::move(request), timeout, std::move(done), std::nullopt, true);
     }
     void ask_one(std::size_t member, const char* method, std::string request, spi::duration timeout,
                  answered done) override {
@@ -79,7 +83,7 @@ private:
     void with_token(admitted then);
     void authenticate();
     void send(const char* method, std::string request, spi::duration timeout, answered done,
-              std::optional<std::size_t> member);
+              std::optional<std::size_t> member, bool harmless = false);
     void admit(const std::shared_ptr<call>& one);
     void start(const std::shared_ptr<call>& one);
     void ended(const std::shared_ptr<call>& one, const ending& said, const std::string& bytes);
@@ -151,6 +155,7 @@ void asked_members::with_token(admitted then) {
 
 void asked_members::authenticate() {
     const auto one = std::make_shared<call>();
+    one->harmless = true;
     one->method = "/etcdserverpb.Auth/Authenticate";
     one->timeout = how_.timeout;
     one->request = encoded(rpc::credentials{how_.user, how_.password});
@@ -170,10 +175,11 @@ void asked_members::authenticate() {
 }
 
 void asked_members::send(const char* method, std::string request, spi::duration timeout, answered done,
-                         std::optional<std::size_t> member) {
+                         std::optional<std::size_t> member, bool harmless) {
     const auto one = std::make_shared<call>();
     one->member = member.value_or(0);
     one->pinned = member.has_value();
+    one->harmless = harmless;
     one->method = method;
     one->timeout = timeout;
     one->request = std::move(request);
@@ -206,9 +212,10 @@ void asked_members::start(const std::shared_ptr<call>& one) {
 void asked_members::ended(const std::shared_ptr<call>& one, const ending& said, const std::string& bytes) {
     if (closed_) return;
     if (is_trouble_of_the_member(said) && !one->pinned) rotate(one->member);
-    // Nobody has done it: then another may, if there is one.
-    const bool elsewhere = !one->pinned && !said.hopeless && said.code != ending::deadline_exceeded;
-    if (said.untouched && elsewhere && one->tries < count()) return start(one);
+    // Nobody has done it, or it does not matter: then another may, if there is one.
+    const bool untouched = said.untouched && said.code != ending::deadline_exceeded;
+    const bool again = untouched || (one->harmless && is_trouble_of_the_member(said));
+    if (again && !one->pinned && !said.hopeless && one->tries < count()) return start(one);
     if (said.code == ending::unauthenticated && !one->token.empty() && !std::exchange(one->readmitted, true)) {
         {
             std::scoped_lock guard{mutex_};

@@ -42,6 +42,8 @@ public:
     virtual ~members();
 
     virtual void ask(const char* method, std::string request, spi::duration timeout, answered done) = 0;
+    // For what changes nothing: if one does not answer, the next is asked.
+    virtual void look_up(const char* method, std::string request, spi::duration timeout, answered done) = 0;
     // A certain one, for what is not the cluster's affair.
     virtual void ask_one(std::size_t member, const char* method, std::string request, spi::duration timeout,
                          answered done) = 0;
