@@ -30,10 +30,10 @@ struct tour {
         const std::scoped_lock guard{mutex};
         all.holds.push_back(std::move(one));
     }
-    void fail(const outcome& how) {
+    void fail(const outcome& how, const session& servers) {
         const std::scoped_lock guard{mutex};
         all.failed = how == outcome::kind::denied ? errc::denied : errc::unreachable;
-        all.detail = how.text();
+        all.detail = servers.complaint(how);
     }
     void closed() {
         {
@@ -98,12 +98,12 @@ void onlooker::describe(const std::string& node, unique_function<void(std::optio
 void onlooker::list(spi::reply<spi::listing> done) {
     const auto on = std::make_shared<tour>();
     on->done = std::move(done);
-    servers_.sync([on](const outcome& how) {
-        if (!how.ok()) on->fail(how);
+    servers_.sync([this, on](const outcome& how) {
+        if (!how.ok()) on->fail(how, servers_);
     });
     const auto line_read = [this, on](const std::string& line, const std::string& name, const outcome& how,
                                       const std::vector<std::string>& names) {
-        if (!how.ok() && how.is != outcome::kind::no_node) on->fail(how);
+        if (!how.ok() && how.is != outcome::kind::no_node) on->fail(how, servers_);
         const std::vector<node_name> nodes = names_.read_line(names);
         const std::vector<node_name> holders = holders_of(nodes);
         on->more(holders.size());
@@ -125,7 +125,7 @@ void onlooker::list(spi::reply<spi::listing> done) {
     servers_.children(
         how_.root.empty() ? "/" : how_.root,
         [this, on, line_read](const outcome& how, const std::vector<std::string>& parts, const node_stat&) {
-            if (!how.ok() && how.is != outcome::kind::no_node) on->fail(how);
+            if (!how.ok() && how.is != outcome::kind::no_node) on->fail(how, servers_);
             for (const std::string& part : parts) {
                 const auto name = names_.name(part);
                 if (!name) continue;

@@ -337,7 +337,8 @@ void session::aside(unique_function<void()> what) {
 
 std::string session::complaint(const outcome& how) const {
     const std::scoped_lock guard{inside_->mutex};
-    return inside_->connected ? how.text() : "no connection to " + inside_->how.servers + " (" + how.text() + ")";
+    const std::string& servers = inside_->how.servers;
+    return inside_->connected ? servers + ": " + how.text() : "no connection to " + servers + " (" + how.text() + ")";
 }
 
 // Each verb gives the C client a function without state and a call of ours, which that function finishes.

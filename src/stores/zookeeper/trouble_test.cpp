@@ -188,6 +188,12 @@ TEST_F(zookeeper_trouble, nobody_there_is_said_in_one_line_and_in_time) {
     const std::string said = got.refusal().describe();
     EXPECT_NE(said.find(std::to_string(network_.port())), std::string::npos) << said;
     EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+    try {
+        static_cast<void>(locks.list());
+        ADD_FAILURE() << "listed what nobody told";
+    } catch (const error& e) {
+        EXPECT_NE(std::string(e.what()).find(std::to_string(network_.port())), std::string::npos) << e.what();
+    }
     network_.accept();
     EXPECT_TRUE(locks.try_acquire("n", {.wait = plenty})) << "and it goes on when somebody is";
 }
