@@ -57,6 +57,9 @@ void look_at(const member_report& one, std::vector<finding>& found) {
     }
     if (one.answered)
         found.push_back({grade::good, who + " is etcd " + one.version + " and answers in " + base::readable(one.took)});
+    if (one.learner)
+        found.push_back({grade::warning, who + " is a learner: it has no vote and takes no locks",
+                         "promote it (etcdctl member promote), or take it out of the store's address"});
     if (!one.has_leader)
         found.push_back({grade::problem, who + " knows no leader, so nothing can be locked",
                          "bring back a majority of the members"});
@@ -97,12 +100,16 @@ struct examination {
 std::vector<finding> findings_of(const settings& how, const cluster_report& seen) {
     std::vector<finding> found;
     std::size_t there = 0;
+    std::size_t learners = 0;
     std::size_t well = 0;
     for (const member_report& one : seen.members) {
         look_at(one, found);
         there += one.answered || one.refused || !one.has_leader ? 1 : 0;
-        well += one.answered ? 1 : 0;
+        learners += one.learner ? 1 : 0;
+        well += one.answered && !one.learner ? 1 : 0;
     }
+    if (learners > 0 && well == 0)
+        found.push_back({grade::problem, "no member that is named takes locks", "name those that vote and are well"});
     if (well > 0 && !seen.refusal.empty())
         found.push_back({grade::problem, "no lock can be had: " + seen.refusal,
                          "name a user who may read and write the keys of the prefix " + how.prefix});
@@ -141,6 +148,7 @@ void check_up(const settings& how, const std::shared_ptr<members>& cluster, spi:
                                  one.trouble = said.detail;
                                  one.version = read.version;
                                  one.has_leader = one.answered ? read.leader != 0 : !said.no_leader;
+                                 one.learner = read.learner;
                                  one.errors = std::move(read.errors);
                              }
                              all->answered(how);

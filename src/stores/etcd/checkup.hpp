@@ -22,6 +22,7 @@ struct member_report {
     std::string trouble{};  // else
     std::string version{};
     bool has_leader = true;
+    bool learner = false;
     std::vector<std::string> errors{};  // that it tells of, alarms among them
     spi::duration took{};               // to answer
 };

@@ -63,6 +63,14 @@ TEST(etcd_checkup, tells_of_a_refusal_as_such) {
     EXPECT_THAT(story_of({well("3.6.9")}), Not(HasSubstr("problem")));
 }
 
+TEST(etcd_checkup, knows_that_learners_take_no_locks) {
+    member_report learner = well("3.6.9");
+    learner.learner = true;
+    EXPECT_THAT(story_of({well("3.6.9"), learner}), HasSubstr("warning: member a:2379 is a learner"));
+    EXPECT_THAT(story_of({well("3.6.9"), learner}), Not(HasSubstr("problem")));
+    EXPECT_THAT(story_of({learner}), HasSubstr("problem: no member that is named takes locks"));
+}
+
 TEST(etcd_checkup, tells_of_leases_and_of_open_passwords) {
     EXPECT_THAT(story_of(cluster_report{{well("3.6.9")}, std::chrono::seconds{2}}), HasSubstr("shortest lease is 2 s"));
     settings open;

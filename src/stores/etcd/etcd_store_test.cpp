@@ -1,5 +1,6 @@
 // What only this store has.
 #include "stores/etcd/names.hpp"
+#include "stores/etcd/outcome.hpp"
 #include "stores/etcd/requests.hpp"
 
 #include <gtest/gtest.h>
@@ -45,6 +46,21 @@ TEST(etcd_entries, that_are_not_ours_are_none) {
     for (const char* text : {"", "1", "2 1 1 1 1 0 0 0 0 0 0 1\nh\nl", "1 1 1 0 1 0 0 0 0 0 0 1\nh\nl",
                              "1 1 1 1 2 0 0 0 0 0 0 1\nh\nl", "hello"})
         EXPECT_FALSE(read.read_value(text)) << text;
+}
+
+TEST(etcd_endings, say_whether_another_member_would_do_it) {
+    EXPECT_TRUE(is_for_another_member({.text = "connection refused", .untouched = true}));
+    EXPECT_TRUE(is_for_another_member({.text = "etcdserver: rpc not supported for learner"}));
+    EXPECT_FALSE(is_for_another_member({.text = "the connection has ended"})) << "it may have been done";
+    EXPECT_FALSE(is_for_another_member({.code = ending::deadline_exceeded, .untouched = true}));
+    EXPECT_FALSE(is_for_another_member({.text = "a wrong name", .untouched = true, .hopeless = true}));
+}
+
+TEST(etcd_status, of_a_learner_says_so) {
+    rpc::status_response read;
+    ASSERT_TRUE(decode(std::string_view{"\x20\x05\x50\x01"}, read));  // field 4 is the leader, 10 that it learns
+    EXPECT_EQ(read.leader, 5u);
+    EXPECT_TRUE(read.learner);
 }
 
 // Asked is one member, and that may not know yet what has happened since.

@@ -213,9 +213,9 @@ void asked_members::ended(const std::shared_ptr<call>& one, const ending& said, 
     if (closed_) return;
     if (is_trouble_of_the_member(said) && !one->pinned) rotate(one->member);
     // Nobody has done it, or it does not matter: then another may, if there is one.
-    const bool untouched = said.untouched && said.code != ending::deadline_exceeded;
-    const bool again = untouched || (one->harmless && is_trouble_of_the_member(said));
-    if (again && !one->pinned && !said.hopeless && one->tries < count()) return start(one);
+    const bool does_not_matter = one->harmless && is_trouble_of_the_member(said) && !said.hopeless;
+    const bool again = is_for_another_member(said) || does_not_matter;
+    if (again && !one->pinned && one->tries < count()) return start(one);
     if (said.code == ending::unauthenticated && !one->token.empty() && !std::exchange(one->readmitted, true)) {
         {
             std::scoped_lock guard{mutex_};

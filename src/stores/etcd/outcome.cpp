@@ -12,6 +12,11 @@ bool says(const ending& said, std::string_view what) {
     return said.text.find(what) != std::string::npos;
 }
 
+// It has no vote yet, and takes no requests but the harmless ones.
+bool of_a_learner(const ending& said) {
+    return said.code == ending::unavailable && says(said, "not supported for learner");
+}
+
 std::string line_of(const std::string& address, std::string text) {
     std::replace_if(
         text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
@@ -66,6 +71,7 @@ outcome outcome::of(const ending& said, const std::string& address) {
         default:
             end.no_leader = says(said, "etcdserver: no leader");
             if (end.no_leader) end.detail += "; bring back a majority of the members";
+            if (of_a_learner(said)) end.detail += "; name the members that vote in the store's address";
             if (said.hopeless) {
                 end.is = refused;
                 end.reason = errc::denied;
@@ -77,6 +83,10 @@ outcome outcome::of(const ending& said, const std::string& address) {
 
 bool is_trouble_of_the_member(const ending& said) noexcept {
     return said.code == ending::unavailable || said.code == ending::deadline_exceeded;
+}
+
+bool is_for_another_member(const ending& said) noexcept {
+    return !said.hopeless && said.code != ending::deadline_exceeded && (said.untouched || of_a_learner(said));
 }
 
 }  // namespace mortise::inline v0::stores::etcd

@@ -32,5 +32,7 @@ struct outcome {
 
 // It says nothing of what was asked: another member may do better.
 bool is_trouble_of_the_member(const ending& said) noexcept;
+// It was not done, but another member would do it.
+bool is_for_another_member(const ending& said) noexcept;
 
 }  // namespace mortise::inline v0::stores::etcd

@@ -198,6 +198,7 @@ bool decode(std::string_view bytes, status_response& into) {
         if (in.field() == 2) into.version = in.bytes();
         if (in.field() == 4) into.leader = static_cast<std::uint64_t>(in.number());
         if (in.field() == 8) into.errors.emplace_back(in.bytes());
+        if (in.field() == 10) into.learner = in.number() != 0;
     }
     return in.good();
 }

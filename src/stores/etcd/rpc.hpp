@@ -134,6 +134,7 @@ struct status_response {
     std::string version{};
     std::uint64_t leader = 0;
     std::vector<std::string> errors{};
+    bool learner = false;  // it has no vote
 };
 
 bool decode(std::string_view bytes, range_response& into);
