@@ -268,7 +268,7 @@ void claims::wait(const entry_ptr& e, const base::line_verdict& said, std::span<
     e->looking = true;
     const node_name* first = said.holder ? find(line, *said.holder) : nullptr;
     others_.describe(first != nullptr ? e->line + "/" + first->name : std::string{},
-                     [this, e, place = said.place](std::optional<holder> who) {
+                     [this, e, place = said.place](const outcome&, std::optional<holder> who) {
                          later say;
                          const std::scoped_lock guard{mutex_};
                          e->looking = false;

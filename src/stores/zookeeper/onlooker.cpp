@@ -80,18 +80,18 @@ void onlooker::heard(milliseconds leaders_time) {
     leader_ahead_ = (leaders_time - now).count();
 }
 
-void onlooker::describe(const std::string& node, unique_function<void(std::optional<holder>)> done) {
+void onlooker::describe(const std::string& node, unique_function<void(const outcome&, std::optional<holder>)> done) {
     servers_.read(node.empty() ? "/" : node,
                   [this, node, done = std::move(done)](const outcome& how, const std::string& data,
                                                        const node_stat& about) mutable {
-                      if (!how.ok() || node.empty()) return done(std::nullopt);
+                      if (!how.ok() || node.empty()) return done(how, std::nullopt);
                       holder who = read_holder(data);
                       who.token = token::of(about.counter(), 0);
                       if (const std::int64_t ahead = leader_ahead_; ahead != unheard) {
                           const auto now = std::chrono::floor<milliseconds>(clock_.now().time_since_epoch());
                           who.held_for = std::max(milliseconds{0}, now + milliseconds{ahead} - about.created_at);
                       }
-                      done(std::move(who));
+                      done(how, std::move(who));
                   });
 }
 
@@ -112,10 +112,12 @@ void onlooker::list(spi::reply<spi::listing> done) {
                               .capacity = one.entry.capacity,
                               .weight = one.entry.weight,
                               .waiting = nodes.size() - holders.size()};
-            describe(line + "/" + one.name, [on, shown](std::optional<holder> who) mutable {
-                if (who) {  // else it has gone meanwhile
+            describe(line + "/" + one.name, [this, on, shown](const outcome& read, std::optional<holder> who) mutable {
+                if (who) {
                     shown.holder = std::move(*who);
                     on->found(std::move(shown));
+                } else if (read.is != outcome::kind::no_node) {  // else it has gone meanwhile
+                    on->fail(read, servers_);
                 }
                 on->closed();
             });

@@ -21,8 +21,8 @@ public:
     onlooker(const settings& how, const naming& names, spi::clock& clock, session& servers)
         : how_(how), names_(names), clock_(clock), servers_(servers) {}
 
-    // The holder behind a node; none if it has gone, or the path is empty.
-    void describe(const std::string& node, unique_function<void(std::optional<holder>)> done);
+    // The holder behind a node; none if it has gone, could not be read, or the path is empty.
+    void describe(const std::string& node, unique_function<void(const outcome&, std::optional<holder>)> done);
 
     // Goes through all lines: for people, not for programs in a hurry.
     void list(spi::reply<spi::listing>);

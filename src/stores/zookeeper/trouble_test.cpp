@@ -6,6 +6,7 @@
 #include <mortise/fenced.hpp>
 #include <mortise/shared_mutex.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <thread>
@@ -45,6 +46,27 @@ TEST_F(zookeeper_trouble, a_lost_reply_leaves_no_node_behind_and_nobody_waits_fo
             EXPECT_TRUE(eventually([&] { return line(name).empty(); })) << bytes;
         }
     EXPECT_GT(network_.connected(), 10u) << "the cuts did bite";
+}
+
+TEST_F(zookeeper_trouble, a_listing_that_is_cut_off_is_none) {
+    client locks{url()};
+    const hold mine = locks.acquire("listed");
+    bool whole = false;
+    int failed = 0;
+    for (std::size_t bytes = 0; !whole && bytes <= 20000; bytes += 20) {
+        client looks{bad_url()};
+        ASSERT_TRUE(looks.try_acquire("other", {.wait = plenty}));  // so that it is connected
+        network_.cut_after(way::to_client, bytes);
+        try {
+            const std::vector<held_lock> all = looks.list();
+            whole = true;
+            EXPECT_TRUE(std::ranges::any_of(all, [](const held_lock& one) { return one.name == "listed"; })) << bytes;
+        } catch (const error&) {
+            ++failed;
+        }
+    }
+    EXPECT_GT(failed, 0) << "the cuts did bite";
+    EXPECT_TRUE(whole);
 }
 
 TEST_F(zookeeper_trouble, a_cut_connection_is_no_lost_lock) {
