@@ -108,8 +108,8 @@ TEST_F(etcd_trouble, a_broken_connection_is_made_anew_and_the_hold_goes_on) {
     tcp_proxy proxy{member().port()};
     client locks{url_at(proxy.port())};
     client others{url()};
-    const hold mine = locks.acquire("n", {.lease = 3s});
-    for (int n = 0; n < 8; ++n) {
+    const hold mine = locks.acquire("n", {.lease = 6s});
+    for (int n = 0; n < 12; ++n) {
         std::this_thread::sleep_for(700ms);
         proxy.cut();
         ASSERT_TRUE(mine.valid());
