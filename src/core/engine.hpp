@@ -189,6 +189,7 @@ private:
     void departed(claimant& who, const parting& left, std::error_code ec) noexcept;
     std::shared_ptr<claimant> holder_of(std::string_view name, const claim_id& id);
     std::error_code may_not_ask(std::string_view name) const noexcept;
+    std::shared_ptr<farewell> repeated_while_waiting(std::string_view name, const claim_id& id);
     void wait_for(const std::shared_ptr<farewell>& asked, bool was_lost, release_completion done);
     void wait_for(const std::shared_ptr<open_question>& asked, spi::duration patience);
     void forget(const std::shared_ptr<open_question>& asked) noexcept;

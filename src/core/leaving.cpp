@@ -142,11 +142,16 @@ void engine::start_release(const std::shared_ptr<claimant>& who, release_complet
              });
 }
 
+// Of a claim whose lease we do not know.
+std::shared_ptr<farewell> engine::repeated_while_waiting(std::string_view name, const claim_id& id) {
+    return std::make_shared<farewell>(shared_from_this(), std::string(name), id, clock_->now() + options_.release_wait);
+}
+
 release_result engine::release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept {
     ec = may_not_ask(name);
     if (ec) return release_result::unknown;
     if (const auto owner = holder_of(name, id)) return release(owner, ec);
-    const auto asked = std::make_shared<farewell>(shared_from_this(), std::string(name), id, clock_->now());
+    const auto asked = repeated_while_waiting(name, id);
     asked->send();
     const release_result result = read(asked->wait(options_.release_wait), false);
     if (result == release_result::unknown) ec = errc::unreachable;
@@ -156,7 +161,7 @@ release_result engine::release(std::string_view name, const claim_id& id, std::e
 void engine::start_release(std::string_view name, const claim_id& id, release_completion done) {
     if (const auto ec = may_not_ask(name)) return done(release_result::unknown, ec);
     if (const auto owner = holder_of(name, id)) return start_release(owner, std::move(done));
-    const auto asked = std::make_shared<farewell>(shared_from_this(), std::string(name), id, clock_->now());
+    const auto asked = repeated_while_waiting(name, id);
     asked->send();
     wait_for(asked, false, std::move(done));
 }

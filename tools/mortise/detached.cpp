@@ -94,7 +94,8 @@ int renew(const request& asked) {
 int release(const request& asked) {
     const std::string& name = asked.given.words.front();
     const mortise::claim_id id = id_of(asked.given);
-    mortise::client locks{asked.settings.store};
+    // Nobody repeats it when this process has gone, so it has as long as any other question to the store.
+    mortise::client locks{asked.settings.store, {.release_wait = mortise::client_options{}.patience}};
     std::error_code ec;
     const mortise::release_result how = locks.release(name, id, ec);
     if (asked.settings.json) {

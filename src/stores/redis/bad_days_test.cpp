@@ -148,6 +148,18 @@ TEST_F(redis_bad_days, one_that_stands_still_for_a_moment_costs_nothing) {
     EXPECT_TRUE(held("x").empty());
 }
 
+TEST_F(redis_bad_days, a_release_by_its_id_is_repeated_for_as_long_as_it_is_waited_for) {
+    const hold mine = locks_.acquire("x", {.kept_by = kept_by::lease});
+    client another{url() + (url().find('?') == std::string::npos ? "?" : "&") + "timeout=200ms",
+                   {.release_wait = 60s, .observer = seen_}};
+    node().freeze();
+    std::error_code ec;
+    auto released = std::async(std::launch::async, [&] { return another.release("x", mine.id(), ec); });
+    EXPECT_TRUE(seen_->wait_for(event_kind::retried, 2));
+    node().thaw();
+    EXPECT_EQ(released.get(), release_result::released) << ec.message();
+}
+
 TEST_F(redis_bad_days, a_claim_that_arrives_after_its_own_release_is_not_granted) {
     tcp_proxy proxy{node().port()};
     client far{url(proxy.port(), "&timeout=400ms"), {.reply_timeout = 10s, .patience = 100ms}};
