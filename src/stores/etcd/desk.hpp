@@ -115,6 +115,7 @@ private:
     void conclude(const record& who, const line& found, claimed done);
     void wait_in(const record& who, const line& found, const base::line_verdict& judged, claimed done);
     void watch_for(const record& who, const line& found, const base::line_verdict& judged);
+    void add_watch(const record& who, claim_record::phase while_it_is, watcher::number made);
     void woken(const record& who);
 
     // granting
@@ -156,7 +157,9 @@ private:
     void hold_gone(const record& who);
     void extend(std::string name, const claim_id& id, spi::duration life,
                 unique_function<void(spi::renewal_answer)> then);
-    void move_to_longer(const std::string& key, entry found, spi::duration life, const claim_id& id,
+    void keep_or_move(const entry& its, spi::duration life, const claim_id& id,
+                      unique_function<void(spi::renewal_answer)> then);
+    void move_to_longer(entry found, spi::duration life, const claim_id& id,
                         unique_function<void(spi::renewal_answer)> then);
 
     const settings how_;

@@ -82,37 +82,42 @@ void desk::extend(std::string name, const claim_id& id, spi::duration life,
                           if (base::judge(read.found->shape(), mine->at.id, read.found->floor).is != is::holds)
                               return then(renewal_is::lost);
                           if (life == spi::duration::zero()) return then(renewal_is::renewed);
-                          self->cluster_->ask(
-                              method::left_of_lease, lease_request(mine->lease), self->how_.timeout,
-                              [self, key = mine->key, its = *mine, id, life, then = std::move(then)](
-                                  const outcome& told, const std::string& text) mutable {
-                                  rpc::lease_response left;
-                                  if (!told.ok() || !decode(text, left)) return then(renewal_is::unknown);
-                                  if (left.ttl <= 0) return then(renewal_is::lost);
-                                  if (seconds{left.granted_ttl} < life)
-                                      return self->move_to_longer(key, its, life, id, std::move(then));
-                                  const auto on = std::make_shared<lease>();
-                                  on->id = its.lease;
-                                  on->life = seconds{left.granted_ttl};
-                                  self->leases_->keep(on, [then = std::move(then)](lease_book::answer is_it) mutable {
-                                      then(is_it == lease_book::answer::alive  ? renewal_is::renewed
-                                           : is_it == lease_book::answer::gone ? renewal_is::lost
-                                                                               : renewal_is::unknown);
-                                  });
-                              });
+                          self->keep_or_move(*mine, life, id, std::move(then));
                       });
 }
 
+// Its lease is kept, if that is long enough.
+void desk::keep_or_move(const entry& its, spi::duration life, const claim_id& id,
+                        unique_function<void(spi::renewal_answer)> then) {
+    cluster_->ask(method::left_of_lease, lease_request(its.lease), how_.timeout,
+                  [self = shared_from_this(), its, id, life, then = std::move(then)](const outcome& said,
+                                                                                     const std::string& bytes) mutable {
+                      rpc::lease_response left;
+                      if (!said.ok() || !decode(bytes, left)) return then(renewal_is::unknown);
+                      if (left.ttl <= 0) return then(renewal_is::lost);
+                      if (seconds{left.granted_ttl} < life) return self->move_to_longer(its, life, id, std::move(then));
+                      const auto on = std::make_shared<lease>();
+                      on->id = its.lease;
+                      on->life = seconds{left.granted_ttl};
+                      self->leases_->keep(on, [then = std::move(then)](lease_book::answer is) mutable {
+                          then(is == lease_book::answer::alive  ? renewal_is::renewed
+                               : is == lease_book::answer::gone ? renewal_is::lost
+                                                                : renewal_is::unknown);
+                      });
+                  });
+}
+
 // A lease cannot be made longer, but a key can be put on another one. It keeps its place in the line.
-void desk::move_to_longer(const std::string& key, entry found, spi::duration life, const claim_id& id,
+void desk::move_to_longer(entry found, spi::duration life, const claim_id& id,
                           unique_function<void(spi::renewal_answer)> then) {
     leases_->own(lease_of(claim_id::random()), life,
-                 [self = shared_from_this(), key, found = std::move(found), id, then = std::move(then)](
+                 [self = shared_from_this(), found = std::move(found), id, then = std::move(then)](
                      const outcome& said, const std::shared_ptr<lease>& longer) mutable {
                      if (!said.ok()) return then(renewal_is::unknown);
                      const bool had_its_own = std::exchange(found.own_lease, true);
                      self->cluster_->ask(
-                         method::txn, move_request(key, found.modified, found.value(), longer->id), self->how_.timeout,
+                         method::txn, move_request(found.key, found.modified, found.value(), longer->id),
+                         self->how_.timeout,
                          [self, found, had_its_own, longer, id, then = std::move(then)](
                              const outcome& told, const std::string& bytes) mutable {
                              const txn_said read = told.ok() ? read_txn(self->keys_, {}, bytes) : txn_said{};
@@ -161,13 +166,7 @@ void desk::watch_holds() {
             watcher_->watch(who->at.key, who->seen_at, watcher::begins::there, {}, [weak = weak_from_this(), who] {
                 if (const auto self = weak.lock()) self->hold_gone(who);
             });
-        bool late = false;
-        {
-            std::scoped_lock guard{mutex_};
-            late = who->is != claim_record::phase::held;
-            if (!late) who->watches.push_back(made);
-        }
-        if (late) watcher_->cancel(made);
+        add_watch(who, claim_record::phase::held, made);
     }
 }
 

@@ -14,6 +14,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 
 namespace mortise::inline v0::stores::etcd {
 namespace {
@@ -30,41 +31,43 @@ std::string folder_of(const settings& how, const std::string& place) {
     return how.prefix + "/%raw/" + place + "/";
 }
 
-// A bare Put and a bare DeleteRange, of a key and a value as long as ours.
-class put_end final : public raw_end {
+// A request that puts a key, and a bare DeleteRange.
+class trips_end final : public raw_end {
 public:
-    put_end(const settings& how, const std::string& place) : cluster_(how) {
-        const std::string key = folder_of(how, place) + claim_id::random().hex();
-        put_ = encoded(rpc::put_request{.key = key, .value = entry{.host = "bench", .label = place}.value()});
-        remove_ = remove_request(key);
-    }
-    void lock() override { cluster_.ask(method::put, put_); }
+    trips_end(const settings& how, const char* enters, std::string enter, const std::string& key)
+        : cluster_(how), enters_(enters), enter_(std::move(enter)), remove_(remove_request(key)) {}
+    void lock() override { cluster_.ask(enters_, enter_); }
     void unlock() override { cluster_.ask(method::remove, remove_); }
 
 private:
     bare_client cluster_;
-    std::string put_;
-    std::string remove_;
+    const char* const enters_;
+    const std::string enter_;
+    const std::string remove_;
 };
 
-// The transaction that a claim is, and a bare DeleteRange.
-class enter_end final : public raw_end {
-public:
-    enter_end(const settings& how, const std::string& place) : cluster_(how) {
-        const std::string folder = folder_of(how, place);
-        const etcd::place mine{folder, folder + claim_id::random().hex(), folder + "gone"};
-        const std::string value = entry{.host = "bench", .label = place}.value();
-        enter_ = enter_request(mine, value, 0, entering::anyhow);
-        remove_ = remove_request(mine.key);
-    }
-    void lock() override { cluster_.ask(method::txn, enter_); }
-    void unlock() override { cluster_.ask(method::remove, remove_); }
+place fresh_place(const settings& how, const std::string& where) {
+    const std::string folder = folder_of(how, where);
+    return {folder, folder + claim_id::random().hex(), folder + "gone"};
+}
 
-private:
-    bare_client cluster_;
-    std::string enter_;
-    std::string remove_;
-};
+std::string value_at(const std::string& where) {
+    return entry{.host = "bench", .label = where}.value();
+}
+
+// Of a key and a value as long as ours.
+std::unique_ptr<raw_end> bare_put(const settings& how, const std::string& where) {
+    const place mine = fresh_place(how, where);
+    const rpc::put_request put{.key = mine.key, .value = value_at(where)};
+    return std::make_unique<trips_end>(how, method::put, encoded(put), mine.key);
+}
+
+// The transaction that a claim is.
+std::unique_ptr<raw_end> bare_claim(const settings& how, const std::string& where) {
+    const place mine = fresh_place(how, where);
+    std::string enter = enter_request(mine, value_at(where), 0, entering::anyhow);
+    return std::make_unique<trips_end>(how, method::txn, std::move(enter), mine.key);
+}
 
 void put(txn_request& into, const std::string& key) {
     into.success.emplace_back(rpc::put_request{.key = key});
@@ -173,7 +176,7 @@ mortise::raw_limits bare_limits(const settings& how) {
                      .open =
                          [how](const std::string& place, unsigned) {
                              base::check_raw_place(place);
-                             return std::make_unique<put_end>(how, place);
+                             return bare_put(how, place);
                          },
                      .clear = clear},
                     {.name = "claim's Txn and DeleteRange",
@@ -181,7 +184,7 @@ mortise::raw_limits bare_limits(const settings& how) {
                      .open =
                          [how](const std::string& place, unsigned) {
                              base::check_raw_place(place);
-                             return std::make_unique<enter_end>(how, place);
+                             return bare_claim(how, place);
                          },
                      .clear = clear},
                     {.name = "DeleteRange to Watch",

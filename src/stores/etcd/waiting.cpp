@@ -190,14 +190,17 @@ void desk::watch_for(const record& who, const line& found, const base::line_verd
         const entry* one = found.find(id);
         if (one == nullptr) continue;
         const watcher::number made = watcher_->watch(one->key, found.revision, begins, again, gone);
-        bool late = false;
-        {
-            std::scoped_lock guard{mutex_};
-            late = who->is != claim_record::phase::waiting;
-            if (!late) who->watches.push_back(made);
-        }
-        if (late) watcher_->cancel(made);
+        add_watch(who, claim_record::phase::waiting, made);
     }
+}
+
+// Unless it has gone on meanwhile.
+void desk::add_watch(const record& who, claim_record::phase while_it_is, watcher::number made) {
+    {
+        std::scoped_lock guard{mutex_};
+        if (who->is == while_it_is) return who->watches.push_back(made);
+    }
+    watcher_->cancel(made);
 }
 
 // One of those it waits for has left: not before everything was read again does it know.

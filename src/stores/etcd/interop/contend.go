@@ -1,4 +1,4 @@
-// Takes a lock with Go's clientv3/concurrency again and again. A directory that only one can make at a time is the judge.
+// Takes a lock with Go's clientv3/concurrency again and again.
 package main
 
 import (
@@ -19,25 +19,34 @@ func check(err error) {
 	}
 }
 
-// contend ENDPOINT NAME TIMES DIRECTORY
+// contend ENDPOINT NAME TIMES DIRECTORY   says how often somebody else was inside: only one can make the directory
+// contend ENDPOINT NAME SECONDS           says how often it had the lock
 func main() {
-	times, err := strconv.Atoi(os.Args[3])
+	limit, err := strconv.Atoi(os.Args[3])
 	check(err)
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{os.Args[1]}, DialTimeout: 5 * time.Second})
 	check(err)
 	session, err := concurrency.NewSession(client, concurrency.WithTTL(10))
 	check(err)
 	mutex := concurrency.NewMutex(session, os.Args[2])
-	overlaps := 0
-	for n := 0; n < times; n++ {
+	judged := len(os.Args) > 4
+	end := time.Now().Add(time.Duration(limit) * time.Second)
+	times, overlaps := 0, 0
+	for ; (judged && times < limit) || (!judged && time.Now().Before(end)); times++ {
 		check(mutex.Lock(context.Background()))
-		if os.Mkdir(os.Args[4], 0700) != nil {
-			overlaps++
+		if judged {
+			if os.Mkdir(os.Args[4], 0700) != nil {
+				overlaps++
+			}
+			time.Sleep(200 * time.Microsecond)
+			os.Remove(os.Args[4])
 		}
-		time.Sleep(200 * time.Microsecond)
-		os.Remove(os.Args[4])
 		check(mutex.Unlock(context.Background()))
 	}
 	check(session.Close())
-	fmt.Println("overlaps", overlaps)
+	if judged {
+		fmt.Println("overlaps", overlaps)
+	} else {
+		fmt.Println(times)
+	}
 }
