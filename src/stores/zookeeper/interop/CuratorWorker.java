@@ -1,5 +1,9 @@
-// Takes a lock with Apache Curator again and again, and looks whether anybody else is inside.
-// Arguments: servers, path of the lock, "mutex" or "write", how often, directory where all contenders meet.
+// Takes a lock with Apache Curator again and again.
+//
+// CuratorWorker SERVERS PATH KIND TIMES DIRECTORY   says how often somebody else was inside; all contenders meet in the directory
+// CuratorWorker SERVERS PATH KIND SECONDS           says how often it had the lock
+//
+// KIND is mutex or write.
 
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -15,13 +19,21 @@ public final class CuratorWorker {
     public static void main(String[] args) throws Exception {
         CuratorFramework client = CuratorFrameworkFactory.newClient(args[0], new ExponentialBackoffRetry(100, 5));
         client.start();
+        client.blockUntilConnected();
         InterProcessLock lock = args[2].equals("mutex")
             ? new InterProcessMutex(client, args[1])
             : new InterProcessReadWriteLock(client, args[1]).writeLock();
-        Path inside = Path.of(args[4], "inside");
-        Path count = Path.of(args[4], "count");
+        int limit = Integer.parseInt(args[3]);
+        String said = args.length > 4 ? "overlaps=" + overlaps(lock, limit, args[4]) : String.valueOf(times(lock, limit));
+        client.close();
+        System.out.println(said);
+    }
+
+    private static int overlaps(InterProcessLock lock, int times, String directory) throws Exception {
+        Path inside = Path.of(directory, "inside");
+        Path count = Path.of(directory, "count");
         int overlaps = 0;
-        for (int i = Integer.parseInt(args[3]); i > 0; --i) {
+        for (int i = times; i > 0; --i) {
             lock.acquire();
             try {
                 Files.createFile(inside);
@@ -33,7 +45,15 @@ public final class CuratorWorker {
                 lock.release();
             }
         }
-        client.close();
-        System.out.println("overlaps=" + overlaps);
+        return overlaps;
+    }
+
+    private static int times(InterProcessLock lock, int seconds) throws Exception {
+        int times = 0;
+        for (long end = System.nanoTime() + seconds * 1_000_000_000L; System.nanoTime() < end; ++times) {
+            lock.acquire();
+            lock.release();
+        }
+        return times;
     }
 }
