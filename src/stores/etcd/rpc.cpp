@@ -6,22 +6,56 @@
 namespace mortise::inline v0::stores::etcd::rpc {
 namespace {
 
-std::string encoded(const compare& one) {
-    wire_writer all;
-    all.number(1, one.result).number(2, one.target).bytes(3, one.key);
-    if (one.target == compare::value) {
-        all.message(7, one.text);
-    } else {
-        all.number_even_zero(one.target == compare::create_revision ? 5 : 6, one.revision);
-    }
-    return all.bytes(64, one.range_end).take();
+// ---- asked
+
+void write(const range_request& one, wire_writer& to) {
+    constexpr int create_revision = 2;
+    to.bytes(1, one.key).bytes(2, one.range_end).number(3, one.limit);
+    if (one.by_creation != any_order) to.number(5, one.by_creation).number(6, create_revision);
+    to.number(7, one.of_this_member ? 1 : 0).number(13, one.max_create_revision);
 }
 
-std::string encoded(const operation& one) {
+void write(const put_request& one, wire_writer& to) {
+    to.bytes(1, one.key).bytes(2, one.value).number(3, one.lease);
+}
+
+void write(const delete_request& one, wire_writer& to) {
+    to.bytes(1, one.key).bytes(2, one.range_end).number(3, one.prev_kv ? 1 : 0);
+}
+
+void write(const compare& one, wire_writer& to) {
+    to.number(1, one.result).number(2, one.target).bytes(3, one.key);
+    if (one.target == compare::value) {
+        to.message(7, one.text);
+    } else {
+        to.number_even_zero(one.target == compare::create_revision ? 5 : 6, one.revision);
+    }
+    to.bytes(64, one.range_end);
+}
+
+void write(const operation& one, wire_writer& to) {
     // Their order in the variant is that of their numbers.
     const auto which = static_cast<unsigned>(one.index()) + 1;
-    return wire_writer{}.message(which, std::visit([](const auto& asked) { return rpc::encoded(asked); }, one)).take();
+    std::visit([&](const auto& asked) { to.inside(which, [&](wire_writer& in) { write(asked, in); }); }, one);
 }
+
+void write(const txn_request& one, wire_writer& to) {
+    const auto all = [&](unsigned field, const auto& some) {
+        for (const auto& each : some) to.inside(field, [&](wire_writer& in) { write(each, in); });
+    };
+    all(1, one.compares);
+    all(2, one.success);
+    all(3, one.failure);
+}
+
+template <class Request>
+std::string written(const Request& one) {
+    wire_writer all;
+    write(one, all);
+    return all.take();
+}
+
+// ---- answered
 
 std::int64_t revision_in(std::string_view header) {
     std::int64_t revision = 0;
@@ -78,24 +112,16 @@ bool decode(std::string_view bytes, result& into) {
 }  // namespace
 
 std::string encoded(const range_request& one) {
-    constexpr int create_revision = 2;
-    wire_writer all;
-    all.bytes(1, one.key).bytes(2, one.range_end).number(3, one.limit);
-    if (one.by_creation != any_order) all.number(5, one.by_creation).number(6, create_revision);
-    return all.number(7, one.of_this_member ? 1 : 0).number(13, one.max_create_revision).take();
+    return written(one);
 }
 std::string encoded(const put_request& one) {
-    return wire_writer{}.bytes(1, one.key).bytes(2, one.value).number(3, one.lease).take();
+    return written(one);
 }
 std::string encoded(const delete_request& one) {
-    return wire_writer{}.bytes(1, one.key).bytes(2, one.range_end).number(3, one.prev_kv ? 1 : 0).take();
+    return written(one);
 }
 std::string encoded(const txn_request& one) {
-    wire_writer all;
-    for (const compare& each : one.compares) all.message(1, encoded(each));
-    for (const operation& each : one.success) all.message(2, encoded(each));
-    for (const operation& each : one.failure) all.message(3, encoded(each));
-    return all.take();
+    return written(one);
 }
 std::string encoded(const watch_create& one) {
     wire_writer create;

@@ -39,6 +39,15 @@ TEST(etcd_rpc, transactions_say_what_they_compare_also_with_nothing) {
               "\x1a\x05\x1a\x03\x0a\x01k"s);
 }
 
+TEST(etcd_rpc, what_is_inside_of_a_message_may_be_long) {
+    const std::string key(200, 'k');
+    EXPECT_EQ(encoded(rpc::txn_request{.success = {rpc::put_request{.key = key}}}),
+              "\x12\xce\x01"s
+              "\x12\xcb\x01"s
+              "\x0a\xc8\x01"s +
+                  key);
+}
+
 std::string answer_of_a_transaction() {
     const std::string header = wire_writer{}.number(1, 9).number(3, 77).take();
     const std::string kv =

@@ -1,5 +1,7 @@
 #include "stores/etcd/wire.hpp"
 
+#include <array>
+
 namespace mortise::inline v0::stores::etcd {
 namespace {
 
@@ -8,24 +10,43 @@ enum kind : unsigned { is_varint = 0, is_fixed64 = 1, is_bytes = 2, is_fixed32 =
 constexpr unsigned bits_of_kind = 3;
 constexpr std::uint64_t most_fields = (std::uint64_t{1} << 29) - 1;
 
+// Seven bits a byte, the lowest first.
+class varint {
+public:
+    explicit varint(std::uint64_t n) {
+        for (; n >= 0x80; n >>= 7) bytes_[size_++] = static_cast<char>(n | 0x80);
+        bytes_[size_++] = static_cast<char>(n);
+    }
+    std::string_view text() const { return {bytes_.data(), size_}; }
+
+private:
+    std::array<char, 10> bytes_;
+    std::size_t size_ = 0;
+};
+
 }  // namespace
 
-void wire_writer::varint(std::uint64_t n) {
-    for (; n >= 0x80; n >>= 7) text_ += static_cast<char>(n | 0x80);
-    text_ += static_cast<char>(n);
-}
-
 wire_writer& wire_writer::number_even_zero(unsigned field, std::int64_t n) {
-    varint(field << bits_of_kind | is_varint);
-    varint(static_cast<std::uint64_t>(n));
+    text_ += varint{field << bits_of_kind | is_varint}.text();
+    text_ += varint{static_cast<std::uint64_t>(n)}.text();
     return *this;
 }
 
 wire_writer& wire_writer::message(unsigned field, std::string_view written) {
-    varint(field << bits_of_kind | is_bytes);
-    varint(written.size());
+    text_ += varint{field << bits_of_kind | is_bytes}.text();
+    text_ += varint{written.size()}.text();
     text_ += written;
     return *this;
+}
+
+std::size_t wire_writer::open(unsigned field) {
+    text_ += varint{field << bits_of_kind | is_bytes}.text();
+    return text_.size();
+}
+
+// Its length stands before it, and is known only now.
+void wire_writer::close(std::size_t begin) {
+    text_.insert(begin, varint{text_.size() - begin}.text());
 }
 
 bool wire_reader::varint(std::uint64_t& n) {

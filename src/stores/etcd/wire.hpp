@@ -3,6 +3,7 @@
 
 #include <mortise/config.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,15 +14,28 @@ namespace mortise::inline v0::stores::etcd {
 // Adds fields to a message. Zero and empty are what the reader assumes, so they are left out.
 class wire_writer {
 public:
+    wire_writer() { text_.reserve(usual_size); }
+
     wire_writer& number(unsigned field, std::int64_t n) { return n == 0 ? *this : number_even_zero(field, n); }
     wire_writer& number_even_zero(unsigned field, std::int64_t n);
     wire_writer& bytes(unsigned field, std::string_view text) { return text.empty() ? *this : message(field, text); }
     wire_writer& message(unsigned field, std::string_view written);  // also an empty one
+    // A message inside of this one: what `write` adds.
+    template <class Write>
+    wire_writer& inside(unsigned field, const Write& write) {
+        const std::size_t begin = open(field);
+        write(*this);
+        close(begin);
+        return *this;
+    }
 
     std::string take() { return std::move(text_); }
 
 private:
-    void varint(std::uint64_t n);
+    static constexpr std::size_t usual_size = 400;  // a claim's
+
+    std::size_t open(unsigned field);
+    void close(std::size_t begin);
 
     std::string text_;
 };
