@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <concepts>
+#include <utility>
 
 namespace mortise::inline v0::stores::etcd {
 namespace {
@@ -63,26 +65,36 @@ rpc::range_request some_of(std::string_view folder, rpc::order which, std::int64
     return some;
 }
 
-std::string hex_word(std::uint64_t n) {
-    char room[16];
-    const auto made = std::to_chars(room, room + sizeof room, n, 16);
-    return {room, made.ptr};
+// A word more, after a space.
+void add_word(std::string& to, std::integral auto n, int base = 10) {
+    char room[20];
+    const auto made = std::to_chars(room, room + sizeof room, n, base);
+    to += ' ';
+    to.append(room, made.ptr);
+}
+
+void add_word(std::string& to, const claim_id& id) {
+    for (const std::uint64_t half : id.bits) add_word(to, half, 16);
 }
 
 }  // namespace
 
 // "1 id capacity weight own-lease stamped counter place instead-of pid" and two lines: host, label.
 std::string entry::value() const {
+    constexpr std::size_t most_words = 200;
     std::string text{value_format};
-    text += " " + hex_word(at.id.bits[0]) + " " + hex_word(at.id.bits[1]);
-    for (const std::uint64_t n : {std::uint64_t{at.capacity}, std::uint64_t{at.weight},
-                                  std::uint64_t{detached    ? 2u
-                                                : own_lease ? 1u
-                                                            : 0u},
-                                  std::uint64_t{at.stamped ? 1u : 0u}, at.stamped ? at.written : 0, at.place})
-        text += " " + std::to_string(n);
-    text += " " + hex_word(at.instead_of.bits[0]) + " " + hex_word(at.instead_of.bits[1]);
-    return text + " " + std::to_string(pid) + "\n" + host + "\n" + label;
+    text.reserve(most_words + host.size() + label.size());
+    add_word(text, at.id);
+    add_word(text, at.capacity);
+    add_word(text, at.weight);
+    add_word(text, detached ? 2 : own_lease ? 1 : 0);
+    add_word(text, at.stamped ? 1 : 0);
+    add_word(text, at.stamped ? at.written : 0);
+    add_word(text, at.place);
+    add_word(text, at.instead_of);
+    add_word(text, pid);
+    text.append("\n").append(host).append("\n").append(label);
+    return text;
 }
 
 bool entry::read_value(std::string_view text) {
@@ -164,8 +176,7 @@ line read_line(const key_layout& keys, std::string_view folder, const rpc::range
     return all;
 }
 
-std::string enter_request(const place& at, const std::string& value, std::int64_t lease, entering how,
-                          std::int64_t read_at) {
+std::string enter_request(const place& at, std::string value, std::int64_t lease, entering how, std::int64_t read_at) {
     txn_request all;
     if (how == entering::anyhow) {
         if_absent(all, at.key);
@@ -173,9 +184,10 @@ std::string enter_request(const place& at, const std::string& value, std::int64_
         if_no_younger(all, at.folder, how == entering::if_empty ? 0 : read_at);
     }
     if_absent(all, at.gone_key);
-    all.success = {rpc::put_request{at.key, value, lease},
-                   how == entering::anyhow ? some_of(at.folder, rpc::descending, most_read) : whole_of(at.folder)};
-    all.failure = {whole_of(at.folder)};
+    all.success.emplace_back(rpc::put_request{at.key, std::move(value), lease});
+    all.success.emplace_back(how == entering::anyhow ? some_of(at.folder, rpc::descending, most_read)
+                                                     : whole_of(at.folder));
+    all.failure.emplace_back(whole_of(at.folder));
     return encoded(all);
 }
 

@@ -78,7 +78,7 @@ enum class entering {
     if_empty,  // nobody is in it
     if_same,   // nobody has come since it was read
 };
-std::string enter_request(const place& at, const std::string& value, std::int64_t lease, entering how,
+std::string enter_request(const place& at, std::string value, std::int64_t lease, entering how,
                           std::int64_t read_at = 0);
 
 std::string read_request(std::string_view folder);  // of a line
