@@ -24,8 +24,10 @@ void desk::start() {
     watcher_ = std::make_shared<watcher>(cluster_, around_.clock);
 }
 
-place desk::place_of(std::string_view name, const claim_id& id) const {
-    return {.folder = keys_.folder_of(name), .key = keys_.key_of(name, id), .gone_key = keys_.gone_key_of(id)};
+place desk::place_of(std::string_view name, const claim_id& id, std::optional<unsigned> slot) const {
+    return {.folder = keys_.folder_of(name),
+            .key = slot ? keys_.key_of(name, me_, *slot) : keys_.key_of(name, id),
+            .gone_key = keys_.gone_key_of(id)};
 }
 
 claim_id desk::line_id_of(const claim_id& id) const {

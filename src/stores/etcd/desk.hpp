@@ -95,7 +95,7 @@ private:
 
     unsigned take_slot(const std::string& name);
     record record_of(const spi::claim_request& wanted);
-    place place_of(std::string_view name, const claim_id& id) const;
+    place place_of(std::string_view name, const claim_id& id, std::optional<unsigned> slot = {}) const;
     claim_id line_id_of(const claim_id& id) const;
 
     // entering

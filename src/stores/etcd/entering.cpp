@@ -38,15 +38,12 @@ desk::record desk::record_of(const spi::claim_request& wanted) {
         known->name = wanted.name;
         known->id = wanted.id;
         known->line_id = line_id_of(wanted.id);
-        known->at = place_of(wanted.name, wanted.id);
         known->life = wanted.lease.value_or(std::chrono::seconds{30});
         known->renewed = wanted.renew == renew::on;
         known->detached = wanted.kept_by == kept_by::lease;
         known->own_lease = !known->renewed || known->detached || !keys_.native();
-        if (keys_.native() && !known->detached) {
-            known->slot = take_slot(known->name);
-            known->at.key = keys_.key_of(known->name, me_, *known->slot);
-        }
+        if (keys_.native() && !known->detached) known->slot = take_slot(known->name);
+        known->at = place_of(known->name, known->id, known->slot);
         known->mine = {.at = {.id = known->line_id,
                               .capacity = wanted.capacity,
                               .weight = wanted.weight,

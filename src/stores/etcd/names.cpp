@@ -5,7 +5,7 @@
 namespace mortise::inline v0::stores::etcd {
 namespace {
 
-constexpr std::string_view escaped_bytes = "/%";
+constexpr std::size_t longest_rest = 40;  // of a key, after its folder
 constexpr std::string_view hex_digits = "0123456789ABCDEF";
 
 std::optional<std::uint64_t> read_hex(std::string_view text) {
@@ -42,9 +42,11 @@ std::optional<std::string> without_escapes(std::string_view text) {
 
 std::string key_layout::folder_of(std::string_view name) const {
     if (!native_) return std::string(name) + "/";
-    std::string folder = prefix_ + "/";
+    std::string folder;
+    folder.reserve(prefix_.size() + name.size() + longest_rest);  // a key begins as its folder
+    folder.append(prefix_) += '/';
     for (const char c : name) {
-        if (escaped_bytes.find(c) == std::string_view::npos) {
+        if (c != '/' && c != '%') {
             folder += c;
         } else {
             const auto byte = static_cast<unsigned char>(c);
@@ -53,7 +55,8 @@ std::string key_layout::folder_of(std::string_view name) const {
             folder += hex_digits[byte & 15];
         }
     }
-    return folder += '/';
+    folder += '/';
+    return folder;
 }
 
 std::string key_layout::key_of(std::string_view name, const claim_id& id) const {
@@ -61,7 +64,10 @@ std::string key_layout::key_of(std::string_view name, const claim_id& id) const 
 }
 
 std::string key_layout::key_of(std::string_view name, std::string_view client, unsigned n) const {
-    return folder_of(name) + std::string(client) + "." + std::to_string(n);
+    std::string key = folder_of(name);
+    key.append(client) += '.';
+    key += std::to_string(n);
+    return key;
 }
 
 std::optional<std::uint64_t> key_layout::lease_in(std::string_view rest) {
