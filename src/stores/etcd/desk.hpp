@@ -22,7 +22,8 @@
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
 
-#include <map>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -180,7 +181,11 @@ private:
         spi::release_answer said;
         spi::time_point until;
     };
-    std::map<std::pair<claim_id, std::string>, ended_claim> ended_;
+    using named_id = std::pair<claim_id, std::string>;
+    struct by_id {
+        std::size_t operator()(const named_id& one) const noexcept { return std::hash<claim_id>{}(one.first); }
+    };
+    std::unordered_map<named_id, ended_claim, by_id> ended_;
     std::size_t sweep_at_ = 1000;
     std::unordered_map<claim_id, spi::time_point> seen_;  // entries of others, and since when
     bool closed_ = false;
