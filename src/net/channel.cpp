@@ -19,6 +19,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// A buffer that is larger is given back.
+constexpr std::size_t most_spare = std::size_t{64} << 10;
+
 // For so long the io thread leaves a socket alone that callers read now and then.
 constexpr milliseconds idle_before_armed{10};
 
@@ -67,7 +70,7 @@ void channel::send_out(lock& held) {
 // Sends for all until nothing is left. Never blocks: what the socket does not take is left to the io thread.
 void channel::flush(lock& held) {
     sending_ = true;
-    std::string bytes;
+    std::string bytes = std::exchange(spare_, {});
     while (is_ == state::up) {
         take_out(out_);
         if (out_.empty()) break;
@@ -96,6 +99,7 @@ void channel::flush(lock& held) {
         }
     }
     sending_ = false;
+    if (bytes.capacity() <= most_spare) spare_ = std::move(bytes);
 }
 
 // ---- who reads

@@ -173,6 +173,7 @@ private:
     bool ticking_ = false;
     bool expecting_ = false;
     bool sending_ = false;  // somebody does
+    std::string spare_;     // a buffer for who does
     bool blocked_ = false;  // ... but the socket takes no more: the io thread will go on
     spi::time_point begun_{};
     spi::time_point next_try_{};

@@ -116,8 +116,8 @@ public:
         using is = spi::claim_answer::verdict;
         const std::int64_t lease = c.lease ? c.lease->count() : for_ever;
         call what{by_->claim, 1, 8};
-        what << key_ << bytes_of(c.id) << packed_wish(capacity, c.weight, lease, queue, false)
-             << (c.replaces() ? bytes_of(c.instead_of) : "")
+        what << key_ << packed_id(c.id) << packed_wish(capacity, c.weight, lease, queue, false)
+             << (c.replaces() ? packed_id(c.instead_of) : packing{})
              << (c.detached ? "-" : "r") + client_of(c.session) + " 1 1 hl";
         const std::string said = run(std::move(what), at, out);
         const char verdict = said.at(0);
@@ -155,14 +155,14 @@ public:
     spi::renewal_answer renew(const claim_id& id, spi::duration lease, base::instant at, base::effects& out) {
         settle(at, out);
         call what{by_->renew, 1, 4};
-        what << key_ << bytes_of(id) << packed_lease(lease.count());
+        what << key_ << packed_id(id) << packed_lease(lease.count());
         what << at.now.time_since_epoch().count() << static_cast<std::int64_t>(at.wall_us);
         const reply& said = ask(what);
         return said.items.at(0).text == "1" ? spi::renewal_answer::renewed : spi::renewal_answer::lost;
     }
     spi::release_answer release(const claim_id& id, std::uint64_t by, base::instant at, base::effects& out) {
         call what{by_->release, 1, 6};
-        what << key_ << bytes_of(id) << client_of(by);
+        what << key_ << packed_id(id) << client_of(by);
         return static_cast<spi::release_answer>(std::stoi(run(std::move(what), at, out)));
     }
     bool break_hold(std::uint64_t counter, base::instant at, base::effects& out) {
@@ -265,16 +265,17 @@ private:
     // The message does not say. It was held before this step, or granted in it; or it was in line.
     static spi::grant what_was_lost(const claim_id& id, const std::map<std::string, std::string>& before,
                                     const base::effects& out) {
+        const std::string bytes{packed_id(id).bytes()};
         for (const auto& [field, value] : before) {
-            if (field == "h" + bytes_of(id)) {
-                const base::kept_claim was = holder_of(bytes_of(id), value);
+            if (field == "h" + bytes) {
+                const base::kept_claim was = holder_of(bytes, value);
                 return {was.counter, was.lease, was.since};
             }
         }
         for (const auto& granted : out.granted)
             if (granted.id == id) return granted.grant;
         for (const auto& [field, value] : before)
-            if (field[0] == 'q' && value.starts_with(bytes_of(id))) {
+            if (field[0] == 'q' && value.starts_with(bytes)) {
                 const std::int64_t lease = whole(number_at(value, 36));
                 return {.lease = lease < for_ever ? std::optional{spi::duration{lease}} : std::nullopt};
             }

@@ -61,24 +61,6 @@ private:
     bool bad_ = false;
 };
 
-// Numbers as the scripts unpack them.
-class packing {
-public:
-    packing& real(std::int64_t n) { return bits<8>(std::bit_cast<std::uint64_t>(static_cast<double>(n))); }
-    packing& word(std::uint32_t n) { return bits<4>(n); }
-    packing& byte(std::uint8_t n) { return bits<1>(n); }
-    std::string take() { return std::move(bytes_); }
-
-private:
-    template <int Size>
-    packing& bits(std::uint64_t n) {
-        for (int shift = 8 * (Size - 1); shift >= 0; shift -= 8) bytes_ += static_cast<char>(n >> shift);
-        return *this;
-    }
-
-    std::string bytes_;
-};
-
 // pid, length of host, host and label
 std::optional<mortise::holder> holder_of(words& from, std::uint64_t counter, microseconds held_for) {
     mortise::holder who;
@@ -97,40 +79,43 @@ void tell(call& to, const asking_party& who) {
 }
 constexpr std::size_t things_told = 2;
 
+// Most calls are not longer.
+constexpr std::size_t usual_length = 320;
+
 }  // namespace
 
-std::string bytes_of(const claim_id& id) {
-    std::string bytes;
-    for (const std::uint64_t half : id.bits)
-        for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(half >> shift);
-    return bytes;
+packing packed_id(const claim_id& id) {
+    return packing{}.long_word(id.bits[0]).long_word(id.bits[1]);
 }
 
-std::string packed_wish(std::uint32_t capacity, std::uint32_t weight, std::int64_t lease, bool queue, bool must_write) {
+packing packed_wish(std::uint32_t capacity, std::uint32_t weight, std::int64_t lease, bool queue, bool must_write) {
     const unsigned flags = (queue ? 1U : 0U) | (must_write ? 2U : 0U);
-    return packing{}.word(capacity).word(weight).real(lease).byte(static_cast<std::uint8_t>(flags)).take();
+    return packing{}.word(capacity).word(weight).real(lease).byte(static_cast<std::uint8_t>(flags));
 }
 
-std::string packed_terms(std::int64_t life, std::int64_t grace, bool counted) {
-    return packing{}.real(life).real(grace).byte(counted ? 1 : 0).take();
+packing packed_terms(std::int64_t life, std::int64_t grace, bool counted) {
+    return packing{}.real(life).real(grace).byte(counted ? 1 : 0);
 }
 
-std::string packed_lease(std::int64_t lease) {
-    return packing{}.real(lease).take();
+packing packed_lease(std::int64_t lease) {
+    return packing{}.real(lease);
 }
 
 call::call(const script& which, std::size_t keys, std::size_t arguments)
     : script_(&which), count_(3 + keys + arguments) {
-    command{rest_} << static_cast<std::int64_t>(keys);
+    bytes_.reserve(usual_length);
+    command{bytes_, count_} << "EVALSHA" << script_->sha;
+    head_ = bytes_.size();
+    command{bytes_} << static_cast<std::int64_t>(keys);
 }
 
 call& call::operator<<(std::string_view argument) {
-    command{rest_} << argument;
+    command{bytes_} << argument;
     return *this;
 }
 
 call& call::operator<<(std::int64_t argument) {
-    command{rest_} << argument;
+    command{bytes_} << argument;
     return *this;
 }
 
@@ -138,36 +123,34 @@ bool call::takes() const noexcept {
     return script_ == &scripts::all().claim;
 }
 
-std::string call::by_digest() const {
-    std::string bytes;
-    bytes.reserve(rest_.size() + 80);
-    command{bytes, count_} << "EVALSHA" << script_->sha;
-    return bytes += rest_;
-}
-
 std::string call::by_source() const {
     std::string bytes;
     command{bytes, count_} << "EVAL" << script_->source;
-    return bytes += rest_;
+    return bytes.append(bytes_, head_);
 }
 
 call claim_call(const asking_party& who, std::string_view key, const spi::claim_request& wanted, bool durable) {
     const bool renewed = wanted.renew == renew::on && wanted.kept_by == kept_by::process;
-    std::string rest = renewed ? "r" : "-";
-    rest += who.client + ' ' + std::to_string(who.pid) + ' ' + std::to_string(who.host.size()) + ' ' + who.host;
+    std::string rest;
+    rest.reserve(who.client.size() + who.host.size() + wanted.label.size() + 32);
+    rest += renewed ? 'r' : '-';
+    rest += who.client;
+    (rest += ' ') += std::to_string(who.pid);
+    (rest += ' ') += std::to_string(who.host.size());
+    (rest += ' ') += who.host;
     rest += wanted.label;
     call made{scripts::all().claim, 1, 4 + things_told};
-    made << key << bytes_of(wanted.id)
+    made << key << packed_id(wanted.id)
          << packed_wish(wanted.capacity, wanted.weight, us(wanted.lease.value_or(spi::duration::zero())), wanted.queue,
                         durable)
-         << (wanted.instead_of == claim_id{} ? std::string{} : bytes_of(wanted.instead_of)) << rest;
+         << (wanted.instead_of == claim_id{} ? packing{} : packed_id(wanted.instead_of)) << rest;
     tell(made, who);
     return made;
 }
 
 call release_call(const asking_party& who, std::string_view key, const claim_id& id) {
     call made{scripts::all().release, 1, 2 + things_told};
-    made << key << bytes_of(id) << who.client;
+    made << key << packed_id(id) << who.client;
     tell(made, who);
     return made;
 }
@@ -195,15 +178,15 @@ call show_call(std::string_view key) {
 call renew_call(std::span<const renewal_item> items) {
     call made{scripts::all().renew, items.size(), 2};
     std::string ids;
-    packing leases;
+    std::string leases;
     for (const renewal_item& one : items) {
         made << one.key;
-        ids += bytes_of(one.id);
-        leases.real(us(one.lease));
+        ids += packed_id(one.id).bytes();
+        leases += packed_lease(us(one.lease)).bytes();
     }
     const bool alike =
         std::ranges::all_of(items, [&](const renewal_item& one) { return one.lease == items.front().lease; });
-    made << ids << (alike ? packed_lease(us(items.front().lease)) : leases.take());
+    made << ids << std::string_view{leases}.substr(0, alike ? 8 : leases.size());
     return made;
 }
 

@@ -9,6 +9,8 @@
 #include <mortise/holder.hpp>
 #include <mortise/spi/store.hpp>
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -37,12 +39,33 @@ struct asking_party {
     std::string inbox() const { return inboxes() + client; }
 };
 
+// Numbers as the scripts unpack them: an argument, and a few bytes.
+class packing {
+public:
+    packing& real(std::int64_t n) { return bits<8>(std::bit_cast<std::uint64_t>(static_cast<double>(n))); }
+    packing& long_word(std::uint64_t n) { return bits<8>(n); }
+    packing& word(std::uint32_t n) { return bits<4>(n); }
+    packing& byte(std::uint8_t n) { return bits<1>(n); }
+
+    std::string_view bytes() const noexcept { return {bytes_.data(), size_}; }
+
+private:
+    template <int Size>
+    packing& bits(std::uint64_t n) {
+        for (int shift = 8 * (Size - 1); shift >= 0; shift -= 8) bytes_.at(size_++) = static_cast<char>(n >> shift);
+        return *this;
+    }
+
+    std::array<char, 24> bytes_{};
+    std::size_t size_ = 0;
+};
+
 // As it stands in arguments, records and messages.
-std::string bytes_of(const claim_id& id);
-// Numbers, as they stand in arguments. Times are microseconds; `life` is that of a client that waits.
-std::string packed_wish(std::uint32_t capacity, std::uint32_t weight, std::int64_t lease, bool queue, bool must_write);
-std::string packed_terms(std::int64_t life, std::int64_t grace, bool counted);
-std::string packed_lease(std::int64_t lease);
+packing packed_id(const claim_id& id);
+// Times are microseconds; `life` is that of a client that waits.
+packing packed_wish(std::uint32_t capacity, std::uint32_t weight, std::int64_t lease, bool queue, bool must_write);
+packing packed_terms(std::int64_t life, std::int64_t grace, bool counted);
+packing packed_lease(std::int64_t lease);
 
 // A call of a script: once by the digest, and with the source if the server does not know it.
 class call {
@@ -50,15 +73,17 @@ public:
     call(const script& which, std::size_t keys, std::size_t arguments);
     call& operator<<(std::string_view argument);
     call& operator<<(std::int64_t argument);
+    call& operator<<(const packing& argument) { return *this << argument.bytes(); }
 
     bool takes() const noexcept;  // a claim
-    std::string by_digest() const;
+    const std::string& by_digest() const noexcept { return bytes_; }
     std::string by_source() const;
 
 private:
     const script* script_;
     std::size_t count_;
-    std::string rest_;
+    std::string bytes_;
+    std::size_t head_ = 0;  // of them, up to the digest
 };
 
 call claim_call(const asking_party& who, std::string_view key, const spi::claim_request& wanted, bool durable);

@@ -18,14 +18,15 @@ void once_fit(const std::shared_ptr<connection>& on, handler then) {
     });
 }
 
-void send(const std::shared_ptr<connection>& on, call what, handler done, bool asking) {
-    const std::string bytes = what.by_digest();
+void send(const std::shared_ptr<connection>& on, call once, handler done, bool asking) {
+    auto what = std::make_unique<const call>(std::move(once));
+    const std::string& bytes = what->by_digest();
     handler answered = [on, what = std::move(what), done = std::move(done), asking](const reply& said) mutable {
         if (!said.error() || !said.text.starts_with("NOSCRIPT")) return done(said);
         std::vector<handler> both;
         if (asking) both.emplace_back([](const reply&) {});
         both.push_back(std::move(done));
-        on->send(std::string(asking ? asking_first : "") + what.by_source(), both);
+        on->send(std::string(asking ? asking_first : "") + what->by_source(), both);
     };
     if (!asking) return on->send(bytes, std::move(answered));
     std::vector<handler> both;
