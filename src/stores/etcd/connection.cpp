@@ -15,6 +15,8 @@ using std::chrono::seconds;
 constexpr seconds silent_before_ping{6};
 constexpr seconds between_looks{2};
 
+constexpr std::chrono::milliseconds pings_wait{10};  // until they are answered
+
 // Of something that was on its way when the connection broke, or was late.
 ending ending_of(const net::trouble& why, bool untouched) {
     return {.code = why.code == errc::timed_out ? ending::deadline_exceeded : ending::unavailable,
@@ -116,7 +118,8 @@ bool connection::took(const line& from, std::size_t bytes) {
         proven();
         events_.clear();
         well = session_->take_in({room_->data(), bytes}, events_);
-        send_out(held);
+        if (session_->hurries()) send_out(held);
+        if (session_->answers_pings()) answer_pings_later();
     }
     for (grpc_session::event& each : events_) {
         shared_pending to;
@@ -157,6 +160,19 @@ bool connection::took(const line& from, std::size_t bytes) {
         return false;
     }
     return true;
+}
+
+// Almost every request makes etcd send a ping. The answer goes with the next one, if that is made soon.
+void connection::answer_pings_later() {
+    if (std::exchange(answering_pings_, true)) return;
+    clock_.at(clock_.now() + pings_wait, [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self) return;
+        auto& here = static_cast<connection&>(*self);
+        lock held{here.mutex_};
+        here.answering_pings_ = false;
+        here.send_out(held);
+    });
 }
 
 // ---- not being answered

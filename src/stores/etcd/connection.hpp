@@ -63,6 +63,7 @@ private:
     void forget(lock& held) noexcept override;
     void put_forward(ticket which, pending& one);
     void look_after_later();
+    void answer_pings_later();
 
     // Without it.
     std::span<char> space() override { return *room_; }
@@ -79,6 +80,7 @@ private:
     spi::time_point heard_{};
     std::optional<spi::time_point> pinged_{};
     bool looking_after_ = false;
+    bool answering_pings_ = false;  // later
 
     std::unique_ptr<std::array<char, 65536>> room_;  // of whoever reads
     std::vector<grpc_session::event> events_;        // likewise

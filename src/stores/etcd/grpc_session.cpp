@@ -109,6 +109,8 @@ struct grpc_session::calls_from_below {
     // We never say goodbye ourselves: nghttp2 does when it has had enough.
     static int sent(nghttp2_session*, const nghttp2_frame* frame, void* user) noexcept {
         if (frame->hd.type == NGHTTP2_GOAWAY) self(user).broken_ = true;
+        const bool answers_ping = frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0;
+        if (!answers_ping) self(user).hurries_ = true;
         return 0;
     }
     static int complaint(nghttp2_session*, int, const char* words, std::size_t size, void* user) noexcept {
@@ -211,9 +213,12 @@ void grpc_session::ping() {
     nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
 }
 
+// Answers to pings last: until it has one, etcd sends no other ping, whatever it is asked.
 void grpc_session::take_out(std::string& to) {
-    to += std::exchange(queued_, {});
+    if (hurries_) to += std::exchange(queued_, {});
     drain(to);
+    to += std::exchange(queued_, {});
+    hurries_ = false;
 }
 
 void grpc_session::drain(std::string& to) {

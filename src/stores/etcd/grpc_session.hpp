@@ -72,6 +72,9 @@ public:
     void take_out(std::string& to);
     // What came. False: it is HTTP/2 no longer, and why() says more.
     bool take_in(std::string_view bytes, std::vector<event>& into);
+    // What that made it say is to be taken out: at once, or, if it only answers pings, in a moment.
+    bool hurries() const noexcept { return hurries_; }
+    bool answers_pings() const noexcept { return !hurries_ && !queued_.empty(); }
 
     bool going() const noexcept { return going_; }  // the other side wants no more on this connection
     const std::string& why() const noexcept { return why_; }
@@ -93,7 +96,8 @@ private:
     nghttp2_session* session_ = nullptr;
     std::unordered_map<number, std::unique_ptr<stream>> streams_;
     std::vector<event>* into_ = nullptr;
-    std::string queued_;  // to be sent
+    std::string queued_;    // to be sent
+    bool hurries_ = false;  // there is more in it than answers to pings
     bool going_ = false;
     bool broken_ = false;
     std::string why_;

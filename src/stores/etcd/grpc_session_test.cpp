@@ -131,14 +131,18 @@ protected:
                 nghttp2_session_mem_recv(theirs_.session_, reinterpret_cast<const std::uint8_t*>(there.data()),
                                          there.size()) < 0)
                 return false;
-            std::string back;
-            const std::uint8_t* bytes = nullptr;
-            for (ssize_t n = 0; (n = nghttp2_session_mem_send(theirs_.session_, &bytes)) > 0;)
-                back.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(n));
+            const std::string back = said_by_them();
             if (there.empty() && back.empty()) return true;
             for (std::size_t at = 0; at < back.size(); at += at_once)
                 if (!ours_.take_in(std::string_view{back}.substr(at, at_once), events_)) return false;
         }
+    }
+    std::string said_by_them() {
+        std::string all;
+        const std::uint8_t* bytes = nullptr;
+        for (ssize_t n = 0; (n = nghttp2_session_mem_send(theirs_.session_, &bytes)) > 0;)
+            all.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(n));
+        return all;
     }
     grpc_session::number ask(std::string_view request = "question") {
         const auto made = ours_.begin("/etcdserverpb.KV/Put", {}, 2s);
@@ -284,6 +288,39 @@ TEST_F(grpc_sessions, pings_are_sent_and_answered) {
     nghttp2_submit_ping(theirs_.session_, NGHTTP2_FLAG_NONE, nullptr);
     ASSERT_TRUE(carry());
     EXPECT_EQ(theirs_.pings_, 2) << "ours, and our answer to theirs";
+}
+
+TEST_F(grpc_sessions, answers_to_pings_do_not_hurry_and_go_behind_a_request) {
+    ASSERT_TRUE(ours_.take_in(said_by_them(), events_));
+    EXPECT_TRUE(ours_.hurries()) << "it has settings to confirm";
+    ASSERT_TRUE(carry());
+    EXPECT_FALSE(ours_.hurries());
+    EXPECT_FALSE(ours_.answers_pings());
+
+    nghttp2_submit_ping(theirs_.session_, NGHTTP2_FLAG_NONE, nullptr);
+    ASSERT_TRUE(ours_.take_in(said_by_them(), events_));
+    EXPECT_FALSE(ours_.hurries());
+    EXPECT_TRUE(ours_.answers_pings());
+
+    ours_.say(ours_.begin("/etcdserverpb.KV/Put", {}, 2s), "question", true);
+    std::string out;
+    ours_.take_out(out);
+    const std::string answer = std::string("\0\0\x08\x06\x01\0\0\0\0", 9) + std::string(8, '\0');
+    EXPECT_GT(out.size(), answer.size());
+    EXPECT_TRUE(out.ends_with(answer));
+    EXPECT_FALSE(ours_.hurries());
+    EXPECT_FALSE(ours_.answers_pings());
+}
+
+TEST_F(grpc_sessions, a_ping_that_comes_with_more_is_answered_with_it) {
+    ASSERT_TRUE(carry());
+    nghttp2_submit_settings(theirs_.session_, NGHTTP2_FLAG_NONE, nullptr, 0);
+    nghttp2_submit_ping(theirs_.session_, NGHTTP2_FLAG_NONE, nullptr);
+    ASSERT_TRUE(ours_.take_in(said_by_them(), events_));
+    EXPECT_TRUE(ours_.hurries());
+    EXPECT_FALSE(ours_.answers_pings());
+    ASSERT_TRUE(carry());
+    EXPECT_EQ(theirs_.pings_, 1);
 }
 
 TEST_F(grpc_sessions, another_protocol_is_called_broken) {
