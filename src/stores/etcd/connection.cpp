@@ -143,7 +143,7 @@ bool connection::took(const line& from, std::size_t bytes) {
             }
         }
         if (each.over) {
-            to->what.ended(each.end, to->answer.value_or(""));
+            to->what.ended(each.end, std::move(to->answer).value_or(""));
         } else {
             to->what.heard(each.message);
         }

@@ -215,9 +215,14 @@ void grpc_session::ping() {
 
 // Answers to pings last: until it has one, etcd sends no other ping, whatever it is asked.
 void grpc_session::take_out(std::string& to) {
-    if (hurries_) to += std::exchange(queued_, {});
-    drain(to);
-    to += std::exchange(queued_, {});
+    if (!hurries_) {
+        drain(to);
+        to += queued_;
+    } else {
+        to += queued_;
+        drain(to);
+    }
+    queued_.clear();
     hurries_ = false;
 }
 
