@@ -178,6 +178,8 @@ line read_line(const key_layout& keys, std::string_view folder, const rpc::range
 
 std::string enter_request(const place& at, std::string value, std::int64_t lease, entering how, std::int64_t read_at) {
     txn_request all;
+    all.compares.reserve(2);
+    all.success.reserve(2);
     if (how == entering::anyhow) {
         if_absent(all, at.key);
     } else {
