@@ -27,18 +27,15 @@ void desk::thrown_out(const record& who) {
 // The time of a lease that nobody renews begins with the grant, and so does that of one which was kept long ago.
 void desk::grant(const record& who, std::uint64_t counter, claimed done) {
     std::shared_ptr<lease> on;
+    bool told = false;
     {
         std::scoped_lock guard{mutex_};
         on = who->on;
+        told = who->is == claim_record::phase::held;
     }
     if (!on) return done ? done({.is = claim_verdict::unknown, .reason = errc::unreachable}) : void();
     const lease_book::terms known = leases_->terms_of(*on);
     const spi::duration age = around_.clock.now() - known.proven;
-    bool told = false;
-    {
-        std::scoped_lock guard{mutex_};
-        told = who->is == claim_record::phase::held;
-    }
     if (told || age < (who->renewed ? known.life / 2 : known.life / 20)) return granted(who, counter, std::move(done));
     leases_->keep(on, [self = shared_from_this(), who, counter, done = std::move(done)](lease_book::answer is) mutable {
         if (is == lease_book::answer::alive) return self->granted(who, counter, std::move(done));
