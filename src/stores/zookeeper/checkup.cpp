@@ -85,6 +85,9 @@ std::vector<finding> findings_of(const settings& how, const examination& seen) {
         found.push_back({seen.trip > std::chrono::seconds{1} ? warning : good,
                          "the leader answers in " + base::readable(seen.trip),
                          seen.trip > std::chrono::seconds{1} ? "see the servers' load and disks" : ""});
+    if (!seen.denied.empty())
+        found.push_back({problem, "no lock can be had: " + seen.denied,
+                         "name the user who made them, zookeeper://user:password@..., or choose another path"});
     judge_members(seen, found);
     if (seen.session) {
         const auto given = std::chrono::duration_cast<milliseconds>(*seen.session);

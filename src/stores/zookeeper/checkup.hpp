@@ -18,8 +18,9 @@ namespace mortise::inline v0::stores::zookeeper {
 
 struct examination {
     std::vector<std::pair<std::string, server_facts>> servers{};  // by address
-    std::string failed{};                                         // why the leader did not answer; empty: it did
-    std::chrono::nanoseconds trip{};                              // how long that took
+    std::string failed{};                                         // why there was no answer; empty: there was
+    std::string denied{};                                         // which nodes are not ours to use; empty: none
+    std::chrono::nanoseconds trip{};                              // how long the leader took
     std::optional<spi::duration> session{};                       // as the servers gave it
 };
 

@@ -82,6 +82,11 @@ TEST_F(zookeeper_checkup, says_when_no_lock_can_be_had) {
     EXPECT_EQ(about("no connection to a:1").is, grade::problem);
 }
 
+TEST_F(zookeeper_checkup, says_when_the_nodes_are_not_ours_to_use) {
+    seen_.denied = "the servers do not let us read nodes";
+    EXPECT_EQ(about("no lock can be had: the servers do not let us").is, grade::problem);
+}
+
 TEST_F(zookeeper_checkup, says_when_the_leader_is_slow_or_the_session_another_one) {
     seen_.trip = 3s;
     EXPECT_EQ(about("the leader answers in").is, grade::warning);

@@ -199,6 +199,31 @@ TEST_F(zookeeper_trouble, another_user_is_denied_in_one_line) {
     EXPECT_EQ(client{url(node().port(), "5s", "ann:secret@")}.try_acquire("n").reason(), errc::busy);
 }
 
+TEST_F(zookeeper_trouble, the_doctor_sees_whose_the_nodes_are_and_leaves_none) {
+    const auto problems = [](const std::string& address) {
+        std::string all;
+        std::error_code ec;
+        for (const finding& one : client{address}.check(ec))
+            if (one.is == finding::grade::problem) all += one.what + "; " + one.remedy + "\n";
+        EXPECT_FALSE(ec) << ec.message();
+        return all;
+    };
+    EXPECT_EQ(problems(url()), "") << "the path is not there yet";
+    EXPECT_FALSE(std::ranges::count(operator_.children("/"), root_.substr(1))) << "nor is it now";
+    client ann{url(node().port(), "5s", "ann:secret@")};
+    const hold mine = ann.acquire("n");
+    EXPECT_EQ(problems(url(node().port(), "5s", "ann:secret@")), "");
+    EXPECT_EQ(ann.list().size(), 1u);
+    for (const std::string who : {"", "bob:sesame@"}) {
+        const std::string said = problems(url(node().port(), "5s", who));
+        EXPECT_NE(said.find(root_), std::string::npos) << said;
+        EXPECT_NE(said.find("name the user who made them"), std::string::npos) << said;
+    }
+    operator_.make_to_read("/for_readers");
+    const std::string said = problems("zookeeper://" + node().address() + "/for_readers/locks");
+    EXPECT_NE(said.find("'/for_readers/'"), std::string::npos) << said;
+}
+
 TEST_F(zookeeper_trouble, nobody_there_is_said_in_one_line_and_in_time) {
     network_.refuse();
     network_.cut();

@@ -1,5 +1,6 @@
 #include "stores/zookeeper/zookeeper_store.hpp"
 
+#include "base/text.hpp"
 #include "stores/zookeeper/checkup.hpp"
 #include "stores/zookeeper/claims.hpp"
 #include "stores/zookeeper/four_letters.hpp"
@@ -7,6 +8,7 @@
 #include "stores/zookeeper/onlooker.hpp"
 #include "stores/zookeeper/promised.hpp"
 #include "stores/zookeeper/raw.hpp"
+#include "stores/zookeeper/rights.hpp"
 #include "stores/zookeeper/session.hpp"
 #include "stores/zookeeper/settings.hpp"
 
@@ -53,17 +55,26 @@ private:
 };
 
 void zookeeper_store::check(spi::reply<std::vector<finding>> done) {
+    const auto seen = std::make_shared<examination>();
     const spi::time_point sent = around_.clock.now();
-    servers_.sync([this, sent, done = std::move(done)](const outcome& how) mutable {
-        examination seen{.failed = how.ok() ? "" : servers_.complaint(how),
-                         .trip = around_.clock.now() - sent,
-                         .session = claims_.session_timeout()};
-        servers_.aside([this, seen = std::move(seen), done = std::move(done)]() mutable {
-            for (const std::string& one : each_server(how_.servers))
-                seen.servers.emplace_back(one, read_facts(four_letters(one, "srvr")));
-            done(findings_of(how_, seen));
-        });
+    servers_.sync([this, sent, seen](const outcome& how) {
+        if (!how.ok()) seen->failed = servers_.complaint(how);
+        seen->trip = around_.clock.now() - sent;
+        seen->session = claims_.session_timeout();
     });
+    ask_for_rights(servers_, how_.root,
+                   [this, seen, done = std::move(done)](const outcome& how, const std::string& path) mutable {
+                       if (how == outcome::kind::denied)
+                           seen->denied = "the servers do not let us read and make nodes under " +
+                                          base::quoted(path + "/") + " (" + how.text() + ")";
+                       else if (!how.ok() && seen->failed.empty())
+                           seen->failed = servers_.complaint(how);
+                       servers_.aside([this, seen, done = std::move(done)]() mutable {
+                           for (const std::string& one : each_server(how_.servers))
+                               seen->servers.emplace_back(one, read_facts(four_letters(one, "srvr")));
+                           done(findings_of(how_, *seen));
+                       });
+                   });
 }
 
 }  // namespace

@@ -82,6 +82,10 @@ std::int64_t console::owner(const std::string& path) {
     return about.ephemeralOwner;
 }
 
+void console::make_to_read(const std::string& path) {
+    demand(zoo_create(inside_->zk, path.c_str(), "", 0, &ZOO_READ_ACL_UNSAFE, ZOO_PERSISTENT, nullptr, 0), path);
+}
+
 void console::remove(const std::string& path) {
     demand(zoo_delete(inside_->zk, path.c_str(), -1), path);
 }
