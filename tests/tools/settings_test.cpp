@@ -70,10 +70,13 @@ TEST_F(settings_of_the_command, a_password_comes_from_a_file) {
 TEST_F(settings_of_the_command, a_password_on_the_command_line_is_refused) {
     EXPECT_THAT(complaint(exit_code::usage, {"--store", "redis://ann:CANARY@db"}),
                 AllOf(HasSubstr("MORTISE_STORE"), HasSubstr("--store-file"), Not(HasSubstr("CANARY"))));
-    for (const char* url : {"redis://:x@db", "redis://a:b@c:1/0", "redis:a:b@c", "redis://db?password=x",
-                            "etcd://db?auth_token=x", "mysql://db?PWD=x"})
+    for (const char* url :
+         {"redis://:x@db", "redis://a:b@c:1/0", "redis:a:b@c", "redis://db?password=x", "etcd://db?auth_token=x",
+          "mysql://db?PWD=x", "redis://db?tls=1&password=x", "redis://db?password_file=/f&password=x"})
         EXPECT_TRUE(holds_secret(url)) << url;
-    for (const char* url : {"host:", "host:/a:b@c", "redis://db:6379", "redis://ann@db:6379", "memory:x", "", ":", "a"})
+    for (const char* url :
+         {"host:", "host:/a:b@c", "redis://db:6379", "redis://ann@db:6379", "memory:x", "", ":", "a", "redis://db?",
+          "redis://db?password_file=/f", "etcds://db?ca=/run/secrets/ca.crt", "etcd://db?prefix=auth-service&lease=3s"})
         EXPECT_FALSE(holds_secret(url)) << url;
 }
 

@@ -70,6 +70,16 @@ configuration read_files(const environment& get) {
     return all;
 }
 
+// What an option is called. One that names a file only says where the secret is.
+bool names_secret(std::string_view option) {
+    std::string key{option};
+    std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (key.ends_with("_file")) return false;
+    for (const char* word : {"pass", "pwd", "secret", "token", "auth"})
+        if (key.find(word) != key.npos) return true;
+    return false;
+}
+
 std::string store_of(const configuration& files) {
     const auto url = files.find("store");
     const auto password = files.find("password_file");
@@ -107,10 +117,13 @@ bool holds_secret(std::string_view url) {
     const std::size_t at = url.rfind('@');
     const bool path = slashes == url.npos && url.substr(begin).starts_with('/');
     if (at != url.npos && url.find(':', begin) < at && !path) return true;
-    std::string options{url.substr(std::min(url.find('?'), url.size()))};
-    std::transform(options.begin(), options.end(), options.begin(), [](unsigned char c) { return std::tolower(c); });
-    for (const char* word : {"pass", "pwd", "secret", "token", "auth"})
-        if (options.find(word) != options.npos) return true;
+    std::string_view options = url.substr(std::min(url.find('?'), url.size()));
+    while (!options.empty()) {
+        options.remove_prefix(1);
+        const std::string_view one = options.substr(0, options.find('&'));
+        if (names_secret(one.substr(0, one.find('=')))) return true;
+        options.remove_prefix(one.size());
+    }
     return false;
 }
 
