@@ -3,15 +3,18 @@
 #include "support/children.hpp"
 #include "tools/mortise/failure.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace command {
 namespace {
 
+using mortise::testing::child;
 using mortise::testing::scratch_directory;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -97,6 +100,25 @@ TEST_F(settings_of_the_command, what_is_wrong_with_a_file_is_said_with_its_place
     variables_["MORTISE_CONFIG"] = scratch_.path();
     EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("directory"));
     EXPECT_THAT(complaint(exit_code::usage, {"--store", "a:", "--store-file", "b"}), HasSubstr("exclude"));
+}
+
+// As another user, with the HOME of root.
+TEST_F(settings_of_the_command, a_file_that_may_not_be_read_is_no_matter_where_the_store_is_known) {
+    std::filesystem::permissions(file("mortise.conf", "nonsense\n"), std::filesystem::perms::none);
+    child other{[this] {
+        if (::geteuid() == 0 && ::seteuid(65534) != 0) return 2;
+        EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("Permission denied"));
+        EXPECT_EQ(read({"--store", "memory:option"}).store, "memory:option");
+        variables_["MORTISE_STORE"] = "memory:environment";
+        EXPECT_EQ(read().store, "memory:environment");
+        variables_["MORTISE_CONFIG"] = scratch_ / "mortise.conf";
+        EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("Permission denied")) << "it was asked for";
+        return HasFailure() ? 1 : 0;
+    }};
+    EXPECT_EQ(other.wait(), 0);
+    std::filesystem::permissions(scratch_ / "mortise.conf", std::filesystem::perms::owner_all);
+    EXPECT_THAT(complaint(exit_code::configuration, {"--store", "memory:option"}), HasSubstr("key = value"))
+        << "what can be read and is wrong is said";
 }
 
 }  // namespace

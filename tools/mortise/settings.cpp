@@ -28,14 +28,17 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(0, text.find_last_not_of(blank) + 1);
 }
 
-// Nothing if there is no such file.
-std::optional<std::string> content_of(const std::string& path) {
+enum class access { needed, wanted };
+
+// Nothing if there is no such file, or if it is only wanted and may not be read.
+std::optional<std::string> content_of(const std::string& path, access how = access::needed) {
     std::error_code ec;
     if (!std::filesystem::exists(path, ec) && !ec) return std::nullopt;
     if (std::filesystem::is_directory(path, ec))
         misconfigured("cannot read " + in_quotes(path) + ": it is a directory");
     errno = 0;
     std::ifstream in{path, std::ios::binary};
+    if (!in && errno == EACCES && how == access::wanted) return std::nullopt;
     if (!in) misconfigured("cannot read " + in_quotes(path) + ": " + std::strerror(errno));
     return std::string{std::istreambuf_iterator<char>(in), {}};
 }
@@ -46,7 +49,7 @@ std::string needed_content_of(const std::string& path, const std::string& whose)
     return std::string(trimmed(*text));
 }
 
-configuration read_files(const environment& get) {
+configuration read_files(const environment& get, access how) {
     if (const char* only = get("MORTISE_CONFIG"); only != nullptr && *only != '\0')
         return read_configuration(only, needed_content_of(only, "MORTISE_CONFIG"));
 
@@ -60,7 +63,7 @@ configuration read_files(const environment& get) {
         paths.push_back(std::string(home) + "/.config/mortise.conf");
     }
     for (const std::string& path : paths) {
-        const auto text = content_of(path);
+        const auto text = content_of(path, how);
         if (!text) continue;
         configuration stronger = read_configuration(path, *text);
         if (stronger.contains("store")) all.erase("password_file");  // it belongs to the other store
@@ -160,12 +163,13 @@ settings read_settings(const arguments& given, const environment& get) {
             "--store: a password on the command line can be read by every user of the machine; "
             "put the address into MORTISE_STORE or into a file (--store-file FILE)");
     const char* named = get("MORTISE_STORE");
-    const configuration files = read_files(get);
+    const bool told = url || file || (named != nullptr && *named != '\0');
+    const configuration files = read_files(get, told ? access::wanted : access::needed);
     if (const auto label = files.find("label"); label != files.end()) made.label = label->second;
-    made.store = url                                  ? *url
-                 : file                               ? needed_content_of(*file, "--store-file")
-                 : named != nullptr && *named != '\0' ? std::string(named)
-                                                      : store_of(files);
+    made.store = url    ? *url
+                 : file ? needed_content_of(*file, "--store-file")
+                 : told ? std::string(named)
+                        : store_of(files);
     return made;
 }
 

@@ -33,7 +33,8 @@ using environment = std::function<const char*(const char*)>;
 
 // In order of strength: --store or --store-file; MORTISE_STORE; the file MORTISE_CONFIG names, or else
 // $XDG_CONFIG_HOME/mortise.conf (~/.config) and, below it, /etc/mortise.conf. Throws failure(usage) for a password on the
-// command line, where every user of the machine can read it, and failure(configuration) for a file it cannot use.
+// command line, where every user of the machine can read it, and failure(configuration) for a file it cannot use. Files
+// that nobody named and that may not be read are left out where something stronger says which store.
 settings read_settings(const arguments& given, const environment& get);
 
 }  // namespace command
