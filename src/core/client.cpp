@@ -112,8 +112,9 @@ std::vector<held_lock> client::list() {
     std::error_code ec;
     std::string why;
     std::vector<held_lock> all = engine_->list(ec, &why);
-    if (ec) throw error(ec, why.empty() ? "store " + store() + ": " + ec.message() : why);
-    return all;
+    if (!ec) return all;
+    const char* const silent = ec == errc::unreachable ? "it did not answer: " : "";
+    throw error(ec, "store " + store() + ": " + (why.empty() ? ec.message() : silent + why));
 }
 
 bool client::renew(std::string_view name, const claim_id& id, std::chrono::nanoseconds lease,

@@ -48,5 +48,15 @@ TEST_F(redis_trouble, a_server_that_is_none_is_named_by_every_verb) {
     expect_said(web.address(), 69, "is not Redis' protocol");
 }
 
+TEST_F(redis_trouble, those_who_only_look_name_the_store_that_did_not_answer) {
+    ::setenv("MORTISE_STORE", ("redis://ann:" + std::string(canary) + "@127.0.0.1:1").c_str(), 1);
+    for (const line& arguments : {line{"list"}, {"show", "x"}, {"watch"}, {"break", "x", "--token", "5"}}) {
+        const outcome got = mortise(arguments);
+        EXPECT_EQ(got.code, 69);
+        EXPECT_EQ(got.err,
+                  "mortise: store redis://ann:***@127.0.0.1:1: it did not answer: 127.0.0.1:1: Connection refused\n");
+    }
+}
+
 }  // namespace
 }  // namespace command
