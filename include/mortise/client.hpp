@@ -57,7 +57,8 @@ struct client_options {
     std::chrono::nanoseconds margin = std::chrono::milliseconds{2};
 
     // A request without an answer is repeated, with the same id, after `reply_timeout`; a call whose requests stay
-    // without an answer for `patience` fails with errc::unreachable.
+    // without an answer for `patience` fails with errc::unreachable. One that waits in a line asks again every `patience`
+    // at the latest: it may take twice as long until that is noticed.
     std::chrono::nanoseconds reply_timeout = std::chrono::seconds{1};
     std::chrono::nanoseconds patience = std::chrono::seconds{10};
 

@@ -239,8 +239,9 @@ void engine::refuse_line(cohort& c, std::error_code why, const std::string& what
 }
 
 spi::duration engine::pause_before_next_look(const cohort& c) const {
-    const spi::duration pace = c.terms.lease ? *c.terms.lease / 3 : idle_look;
-    spi::duration usual = pace + part(pace / 10, spread(c.id, 0));
+    // Whatever the lease: a store that keeps silent is to be noticed.
+    const spi::duration pace = std::min(c.terms.lease ? *c.terms.lease / 3 : idle_look, options_.patience);
+    spi::duration usual = pace - part(pace / 10, spread(c.id, 0));
     // Once more before the wait ends in vain, so that it can say who is in the way by then.
     const spi::time_point until = c.line.empty() ? spi::time_point::max() : c.line.front()->waiting->deadline;
     if (until != spi::time_point::max()) {

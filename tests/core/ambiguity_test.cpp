@@ -336,6 +336,16 @@ TEST_F(ambiguity, a_waiter_stays_in_line_while_the_store_is_silent_for_less_than
     EXPECT_TRUE(wanted.granted());
 }
 
+TEST_F(ambiguity, a_waiter_notices_a_silent_store_within_twice_the_patience_however_long_its_lease) {
+    const hold held = other.locks.acquire("job", {.lease = 24h});
+    call wanted(mine.locks, "job", {.lease = 24h});
+    world.advance(1s);
+    EXPECT_FALSE(wanted.answered());
+    mine.net->freeze();
+    world.advance(20s);
+    EXPECT_EQ(wanted.reason(), errc::unreachable);
+}
+
 TEST_F(ambiguity, a_reply_later_than_its_lease_is_never_a_late_yes) {
     client_options patient = fleet::quick();
     patient.patience = 5min;

@@ -127,6 +127,10 @@ TEST_F(hold_command, a_detached_claim_lasts_as_long_as_it_is_renewed) {
     EXPECT_EQ(mortise({"renew", "night", "--lease", "1s", "--id", id}).code, 0) << "never shortens";
     EXPECT_EQ(mortise({"run", "-w", "3s", "night", "--", "true"}).code, 1) << "the first lease is over";
 
+    const outcome too_short = mortise({"renew", "night", "--lease", "50ms", "--id", id});
+    EXPECT_EQ(too_short.code, 64);
+    EXPECT_EQ(too_short.err, "mortise: --lease of 50 ms: use 100 ms to 24 h\n");
+
     EXPECT_EQ(mortise({"renew", "night", "--id", std::string(32, '1')}).code, 75);
     EXPECT_EQ(mortise({"release", "night", "--id", id}).code, 0);
     const outcome late = mortise({"renew", "night", "--id", id});

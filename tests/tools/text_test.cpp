@@ -12,19 +12,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(durations, seconds_and_milliseconds) {
+TEST(durations, seconds_and_what_is_named) {
     EXPECT_EQ(read_duration("-w", "2"), 2s);
     EXPECT_EQ(read_duration("-w", "0.5"), 500ms);
     EXPECT_EQ(read_duration("-w", "2s"), 2s);
     EXPECT_EQ(read_duration("-w", "200ms"), 200ms);
+    EXPECT_EQ(read_duration("-w", "5m"), 5min);
+    EXPECT_EQ(read_duration("-w", "1.5h"), 90min);
     EXPECT_EQ(read_duration("-w", "0"), 0s);
     EXPECT_EQ(read_duration("-w", ".25s"), 250ms);
     EXPECT_EQ(read_duration("-w", "0.0000000001"), 1ns) << "a wait stays one";
 }
 
 TEST(durations, nothing_else) {
-    for (const char* wrong : {"", "s", "ms", "-1", "+1", "1e3", "nan", "inf", "0x10", "1 s", " 1", "2m", "1h", "1.2.3",
-                              ".", "99999999999999999999", "2ss"})
+    for (const char* wrong : {"", "s", "ms", "-1", "+1", "1e3", "nan", "inf", "0x10", "1 s", " 1", "m", "h", "2d",
+                              "2hs", "1.2.3", ".", "99999999999999999999", "2ss"})
         EXPECT_THROW(read_duration("-w", wrong), failure) << wrong;
 }
 

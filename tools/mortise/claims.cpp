@@ -34,7 +34,7 @@ void only_one(const arguments& given, std::initializer_list<const char*> options
 
 std::vector<option> claim_options_and(std::vector<option> own) {
     own.insert(own.begin(), {{'n', "nonblock", "", "do not wait: exit with 1 if NAME is held"},
-                             {'w', "wait", "T", "wait at most T (2, 0.5, 2s, 200ms); else for ever"},
+                             {'w', "wait", "T", "wait at most T (2, 0.5s, 200ms, 5m); else for ever"},
                              {'s', "shared", "", "as one of many readers"},
                              {'x', "exclusive", "", "as the writer beside such readers"},
                              {0, "permits", "K/N", "as K of at most N"},

@@ -23,6 +23,14 @@ std::vector<option> detached_options() {
     return all;
 }
 
+// A store's answer to these has no reason in it.
+[[noreturn]] void throw_unsettled(std::error_code ec, const std::string& name, const mortise::client& locks,
+                                  const char* what_follows) {
+    const std::string where = in_quotes(name) + " on " + locks.store() + ": ";
+    if (ec != mortise::errc::unreachable) throw mortise::error(ec, where + ec.message());
+    throw mortise::error(ec, where + "no answer that counts; mortise doctor says what is in the way. " + what_follows);
+}
+
 constexpr const char* had_ended = " had ended before: its lease was over, or it was released or broken";
 
 const option id_option{0, "id", "ID", "what acquire printed; else MORTISE_ID of the environment"};
@@ -87,8 +95,8 @@ int renew(const request& asked) {
     }
     if (renewed) return 0;
     if (ec == mortise::errc::lost) throw failure(exit_code::lost, in_quotes(name) + had_ended);
-    throw mortise::error(
-        ec, in_quotes(name) + " on " + locks.store() + ": " + ec.message() + "; it may have been renewed or not");
+    if (ec == mortise::errc::invalid_option) refuse("--lease of " + readable(lease) + ": use 100 ms to 24 h");
+    throw_unsettled(ec, name, locks, "It may have been renewed or not");
 }
 
 int release(const request& asked) {
@@ -107,8 +115,7 @@ int release(const request& asked) {
         case mortise::release_result::released:
             return 0;
         case mortise::release_result::unknown:
-            throw mortise::error(ec, in_quotes(name) + " on " + locks.store() + ": " + ec.message() +
-                                         "; it is free at the latest when its lease ends");
+            throw_unsettled(ec, name, locks, "It is free at the latest when its lease ends");
         default:
             throw failure(exit_code::lost, in_quotes(name) + had_ended);
     }

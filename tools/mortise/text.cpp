@@ -69,7 +69,8 @@ std::chrono::nanoseconds read_duration(std::string_view option, std::string_view
     if (digits.ends_with("ms")) {
         digits.remove_suffix(2);
         unit = 1e6;
-    } else if (digits.ends_with("s")) {
+    } else if (digits.ends_with("s") || digits.ends_with("m") || digits.ends_with("h")) {
+        unit *= digits.back() == 'h' ? 3600 : digits.back() == 'm' ? 60 : 1;
         digits.remove_suffix(1);
     }
     double value = 0;
@@ -77,7 +78,7 @@ std::chrono::nanoseconds read_duration(std::string_view option, std::string_view
     const bool only_digits = !digits.empty() && digits.find_first_not_of("0123456789.") == digits.npos;
     const auto read = std::from_chars(digits.data(), end, value, std::chars_format::fixed);
     if (!only_digits || read.ec != std::errc{} || read.ptr != end)
-        refuse(std::string(option) + " " + in_quotes(text) + " is no time; write 2, 0.5, 2s or 200ms");
+        refuse(std::string(option) + " " + in_quotes(text) + " is no time; write 2, 0.5s, 200ms, 5m or 1h");
     constexpr double longest = 1e9 * 3600 * 24 * 365;
     if (value * unit > longest) refuse(std::string(option) + " " + in_quotes(text) + " is more than a year");
     return std::chrono::nanoseconds{static_cast<long long>(std::ceil(value * unit))};

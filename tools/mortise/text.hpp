@@ -16,7 +16,7 @@ std::string in_quotes(std::string_view text);
 // "250 ms", "12 s", "3 min", "2 h", "5 d".
 std::string readable(std::chrono::nanoseconds span);
 
-// "2", "0.5", "2s", "200ms". Throws failure(usage), naming the option.
+// "2", "0.5s", "200ms", "5m", "1h". Throws failure(usage), naming the option.
 std::chrono::nanoseconds read_duration(std::string_view option, std::string_view text);
 
 // A whole number from `least` to `most`. Throws likewise.
