@@ -129,6 +129,7 @@ std::vector<finding> judge(const settings& how, const examination& seen) {
     }
     judge_clock(seen, found);
     judge_rights(how, seen, found);
+    if (!seen.takes_no_claims.empty()) found.push_back({problem, "grants nothing: " + seen.takes_no_claims, {}});
     if (!how.tls.on && !how.password.empty() && !loopback(seen.where.substr(0, seen.where.rfind(':'))))
         found.push_back({warning, "the password travels unencrypted", "write rediss:// or tls=1"});
     for (finding& one : found) one.what = seen.where + ": " + one.what;
@@ -199,6 +200,16 @@ private:
             if (said.error()) seen.rights_unknown = read_error(said).what;
             seen.denied = read_denied(said, flush);
             seen.may_flush = read_denied(said, flush + 1).size() == seen.denied.size();
+            if (said.failure() || said.error() || !seen.denied.empty()) return self->finish();
+            self->claim();
+        });
+    }
+    void claim() {
+        to_->send(claim_in_vain().by_source(), [self = shared_from_this()](const reply& said) {
+            if (said.failure())
+                self->seen_.trouble = said.text;
+            else
+                self->seen_.takes_no_claims = read_why_not(said);
             self->finish();
         });
     }

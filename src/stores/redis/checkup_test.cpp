@@ -121,6 +121,8 @@ TEST(redis_checkup, every_flaw_is_named_with_its_remedy) {
     seen.may_flush = true;
     EXPECT_THAT(judged(seen), Contains(AllOf(HasSubstr("note h:6379: the user 'default' may do more"),
                                              HasSubstr("ACL SETUSER mortise"))));
+    seen.takes_no_claims = "Redis is out of memory";
+    EXPECT_THAT(judged(seen), Contains(HasSubstr("problem h:6379: grants nothing: Redis is out of memory")));
     seen.trouble = "h:6379: Connection refused";
     EXPECT_THAT(judged(seen), ::testing::ElementsAre(HasSubstr("problem h:6379: Connection refused")));
     settings open;
@@ -201,6 +203,14 @@ TEST_F(strict_client, looks_again_when_it_has_connected_again) {
     EXPECT_TRUE(testing::eventually([&] { return static_cast<bool>(locks.try_acquire("n")); }));
 }
 
+TEST(redis_doctor, knows_a_refusal_from_the_script_s_own) {
+    const auto heard = [](std::string_view error) { return read_why_not({.is = reply::kind::error, .text = error}); };
+    EXPECT_EQ(heard("ERR arguments of a claim script: 0123, on @user_script:72."), "");
+    EXPECT_THAT(heard("READONLY You can't write against a read only replica."), HasSubstr("read only replica"));
+    EXPECT_THAT(heard("MISCONF Redis is configured to save RDB snapshots"), HasSubstr("cannot write its data to disk"));
+    EXPECT_THAT(heard("ERR Error compiling script"), HasSubstr("Error compiling script"));
+}
+
 TEST(redis_doctor, finds_what_is_wrong_with_a_real_server) {
     servers::single on{{"maxmemory 100mb", "maxmemory-policy allkeys-lru"}};
     client locks{"redis://" + on.node().address()};
@@ -213,7 +223,15 @@ TEST(redis_doctor, finds_what_is_wrong_with_a_real_server) {
     EXPECT_THAT(found, Contains(HasSubstr("warning " + at + "appendonly is no")));
     EXPECT_THAT(found, Contains(HasSubstr("good " + at + "its clock is within")));
     EXPECT_THAT(found, Contains(HasSubstr("note " + at + "the user 'default' may do more")));
+    EXPECT_THAT(found, Not(Contains(HasSubstr("problem "))));
     EXPECT_TRUE(locks.try_acquire("n"));
+
+    const std::string nothing = "problem " + at + "grants nothing: Redis ";
+    on.node().command({"config", "set", "min-replicas-to-write", "1"});
+    EXPECT_THAT(lines(locks.check(ec)), Contains(HasSubstr(nothing + "has fewer replicas than")));
+    on.node().command({"config", "set", "min-replicas-to-write", "0"});
+    on.node().command({"config", "set", "maxmemory-policy", "noeviction", "maxmemory", "1"});
+    EXPECT_THAT(lines(locks.check(ec)), Contains(HasSubstr(nothing + "is out of memory")));
 }
 
 }  // namespace

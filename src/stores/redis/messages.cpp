@@ -148,6 +148,12 @@ call claim_call(const asking_party& who, std::string_view key, const spi::claim_
     return made;
 }
 
+call claim_in_vain() {
+    call made{scripts::all().claim, 0, 4 + things_told};  // no key: any node of a cluster can be asked
+    for (std::size_t i = 0; i < 4 + things_told; ++i) made << "";
+    return made;
+}
+
 call release_call(const asking_party& who, std::string_view key, const claim_id& id) {
     call made{scripts::all().release, 1, 2 + things_told};
     made << key << packed_id(id) << who.client;
@@ -206,11 +212,17 @@ complaint read_error(const reply& said) {
     if (begins("MISCONF"))
         return {errc::exhausted, "Redis cannot write its data to disk and takes no writes; see its log"};
     if (begins("NOREPLICAS"))
-        return {errc::unreachable, "Redis has fewer replicas than min-replicas-to-write demands", true};
+        return {errc::unreachable,
+                "Redis has fewer replicas than min-replicas-to-write demands; start more, or demand less", true};
     for (const std::string_view soon : {"LOADING", "READONLY", "MASTERDOWN", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MOVED",
                                         "ASK", "UNBLOCKED", "ERR WAIT cannot be used with replica"})
         if (begins(soon)) return {errc::unreachable, text, true};
     return {errc::unsupported, "Redis answered: " + text};
+}
+
+std::string read_why_not(const reply& said) {
+    const bool by_the_script = said.error() && said.text.starts_with("ERR arguments of a claim");
+    return by_the_script ? "" : read_error(said).what;
 }
 
 claim_reply read_claim(const reply& said, spi::time_point sent) {

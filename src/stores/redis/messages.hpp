@@ -87,6 +87,12 @@ private:
 };
 
 call claim_call(const asking_party& who, std::string_view key, const spi::claim_request& wanted, bool durable);
+// A claim that the script refuses before it changes anything. A server that takes no claims refuses it for its own
+// reason, and before.
+call claim_in_vain();
+// Why no claim is taken, of its answer; empty: they are.
+std::string read_why_not(const reply& said);
+
 call release_call(const asking_party& who, std::string_view key, const claim_id& id);
 call refresh_call(const asking_party& who, std::string_view key);
 call break_call(const asking_party& who, std::string_view key, std::uint64_t counter);
