@@ -12,7 +12,7 @@ struct finding {
     enum class grade {
         good,     // as it should be
         note,     // worth knowing
-        warning,  // a promise is weaker than it looks
+        warning,  // a promise is weaker than it looks, or something beside locks does not work
         problem,  // locks do not work, or will not for long
     };
     grade is = grade::note;

@@ -78,7 +78,7 @@ void judge_rights(const settings& how, const examination& seen, std::vector<find
             without.push_back(needed[i].without);
     if (!seen.denied.empty())
         found.push_back(
-            {problem,
+            {may_lock(needed, seen.denied) ? warning : problem,
              "the user " + user + " lacks " + shown(how, needed, seen.denied) + "; without, no " + joined(without),
              remedy});
     else if (seen.may_flush)
@@ -200,7 +200,8 @@ private:
             if (said.error()) seen.rights_unknown = read_error(said).what;
             seen.denied = read_denied(said, flush);
             seen.may_flush = read_denied(said, flush + 1).size() == seen.denied.size();
-            if (said.failure() || said.error() || !seen.denied.empty()) return self->finish();
+            const bool may = may_lock(needed_rights(self->how_), seen.denied);
+            if (said.failure() || said.error() || !may) return self->finish();
             self->claim();
         });
     }

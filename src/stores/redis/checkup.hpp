@@ -26,7 +26,7 @@ struct examination {
     std::vector<std::size_t> denied{};  // of needed_rights()
     std::string rights_unknown{};       // why they could not be asked
     bool may_flush = false;
-    std::string takes_no_claims{};                           // why; not asked where a right is missing
+    std::string takes_no_claims{};                           // why; not asked where a right for them is missing
     std::optional<std::chrono::microseconds> clock_ahead{};  // of ours
     std::chrono::nanoseconds latency{};
 };

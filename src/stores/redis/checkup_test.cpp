@@ -155,6 +155,26 @@ TEST(redis_checkup, missing_rights_are_a_problem_and_their_remedy_is_the_line) {
                                HasSubstr("without, no lists, claims"), HasSubstr(acl_command(how)))));
 }
 
+TEST(redis_checkup, rights_that_locks_do_without_are_a_warning) {
+    settings how;
+    const auto without = [&](const std::string& rule) {
+        examination seen = healthy();
+        const auto needed = needed_rights(how);
+        for (std::size_t i = 0; i < needed.size(); ++i)
+            if (needed[i].rule == rule) seen.denied.push_back(i);
+        return judged(seen, how);
+    };
+    EXPECT_THAT(without("+scan"), Contains(AllOf(HasSubstr("warning h:6379: the user 'default' lacks +scan"),
+                                                 HasSubstr("without, no lists"), HasSubstr(acl_command(how)))));
+    EXPECT_THAT(without("+wait"), Contains(HasSubstr("warning h:6379: the user 'default' lacks +wait")));
+    EXPECT_THAT(without("+info"), Contains(HasSubstr("warning h:6379: the user 'default' lacks +info")));
+    how.replicas = 1;
+    how.strict = true;
+    EXPECT_THAT(without("+wait"), Contains(HasSubstr("problem h:6379: the user 'default' lacks +wait")));
+    EXPECT_THAT(without("+info"), Contains(HasSubstr("problem h:6379: the user 'default' lacks +info")));
+    EXPECT_THAT(without("+publish"), Contains(HasSubstr("problem h:6379: the user 'default' lacks +publish")));
+}
+
 class strict_client : public ::testing::Test {
 protected:
     std::string url() { return "redis://" + on_.node().address(); }

@@ -39,7 +39,7 @@ greeting::greeting(const settings& how, const connection_plan& plan) : how_(how)
     }
     if (!plan_.greets) return;
     asked_ = rights_of_scripts(how_);
-    if (plan_.durable) asked_.push_back(right_to_wait());
+    if (plan_.durable) asked_.push_back(right_to_wait(how_));
     bytes_ += rights_call(asked_).by_source();
     due_.push_back(question::rights);
     if (how_.strict) {

@@ -41,8 +41,8 @@ std::vector<right> rights_of_scripts(const settings& how) {
     };
 }
 
-right right_to_wait() {
-    return {"+wait", "claims that wait for replicas", {"WAIT", "0", "1"}};
+right right_to_wait(const settings& how) {
+    return {"+wait", "claims that wait for replicas", {"WAIT", "0", "1"}, by_itself, how.replicas > 0};
 }
 
 std::vector<right> needed_rights(const settings& how) {
@@ -50,9 +50,9 @@ std::vector<right> needed_rights(const settings& how) {
         {"+eval", "claims", {"EVAL", "return 1", "0"}},
         {"+evalsha", "claims", {"EVALSHA", std::string(40, '0'), "0"}},
         {"+subscribe", "claims", {"SUBSCRIBE", asking_party{how.prefix, "0123456789abcdef", {}}.inbox()}},
-        {"+scan", "lists", {"SCAN", "0"}},
-        right_to_wait(),
-        {"+info", "checks and strict clients", {"INFO"}},
+        {"+scan", "lists", {"SCAN", "0"}, by_itself, false},
+        right_to_wait(how),
+        {"+info", "checks and strict clients", {"INFO"}, by_itself, how.strict},
     };
     if (how.database != 0) all.push_back({"+select", "claims", {"SELECT", std::to_string(how.database)}});
     if (how.shape == settings::topology::cluster) {
@@ -79,6 +79,10 @@ std::vector<std::size_t> read_denied(const reply& said, std::size_t asked) {
     for (const reply& one : said.items)
         if (const auto place = static_cast<std::size_t>(one.number); place < asked) denied.push_back(place);
     return denied;
+}
+
+bool may_lock(std::span<const right> asked, std::span<const std::size_t> denied) {
+    return std::none_of(denied.begin(), denied.end(), [&](std::size_t i) { return asked[i].for_locks; });
 }
 
 std::string shown(const settings& how, std::span<const right> asked, std::span<const std::size_t> denied) {

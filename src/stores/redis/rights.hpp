@@ -22,16 +22,20 @@ struct right {
     std::string without;              // what does not work: "claims"
     std::vector<std::string> sample;  // a call that needs it
     use where = use::by_itself;
+    bool for_locks = true;  // else they can be had without it, and only something else does not work
 };
 
 // Those of this address: a database or a cluster needs more.
 std::vector<right> needed_rights(const settings& how);
 std::vector<right> rights_of_scripts(const settings& how);
-right right_to_wait();  // for replicas
+right right_to_wait(const settings& how);  // for replicas
 
 // Asks which of them are denied; makes none of the calls. The answer is their places.
 call rights_call(std::span<const right> asked);
 std::vector<std::size_t> read_denied(const reply& said, std::size_t asked);
+
+// Whether those that are left suffice for it.
+bool may_lock(std::span<const right> asked, std::span<const std::size_t> denied);
 
 // "~mortise:*, +publish". Where nothing may be done to any key it is the keys that are missing, not the commands.
 std::string shown(const settings& how, std::span<const right> asked, std::span<const std::size_t> denied);

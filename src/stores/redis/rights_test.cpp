@@ -97,13 +97,15 @@ protected:
     }();
 };
 
+// And warnings.
 std::vector<std::string> problems(const std::string& url) {
     std::vector<std::string> all;
     std::error_code ec;
     client locks{url};
     for (const finding& one : locks.check(ec)) {
         EXPECT_THAT(one.what + one.remedy, Not(HasSubstr(canary)));
-        if (one.is == finding::grade::problem) all.push_back(one.what + " -> " + one.remedy);
+        if (one.is >= finding::grade::warning)
+            all.push_back(std::string(to_string(one.is)) + " " + one.what + " -> " + one.remedy);
     }
     EXPECT_FALSE(ec) << ec.message();
     return all;
@@ -128,6 +130,9 @@ TEST_F(redis_rights, each_of_the_list_is_needed_and_named_when_it_is_missing) {
         const auto found = problems(url());
         ASSERT_EQ(found.size(), 1u);
         EXPECT_THAT(found[0], HasSubstr(command));
+        const bool locks = !complaint_of(url()).code;
+        EXPECT_THAT(found[0], ::testing::StartsWith(locks ? "warning " : "problem "));
+        EXPECT_EQ(locks, one.rule == "+scan" || one.rule == "+wait" || one.rule == "+info");
     }
 }
 
