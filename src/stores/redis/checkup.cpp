@@ -64,12 +64,22 @@ void judge_replicas(const settings& how, const examination& seen, std::vector<fi
     }
 }
 
+std::string by_the_doctor(const std::string& complaint) {
+    return complaint.substr(0, complaint.size() - (complaint.ends_with(doctor_knows) ? doctor_knows.size() : 0));
+}
+
+std::string acl_remedy(const settings& how) {
+    return "in redis-cli: " + acl_command(how);
+}
+
 void judge_rights(const settings& how, const examination& seen, std::vector<finding>& found) {
     const std::string user = base::quoted(how.user.empty() ? "default" : how.user);
     const auto needed = needed_rights(how);
-    const std::string remedy = "in redis-cli: " + acl_command(how);
+    const std::string remedy = acl_remedy(how);
     if (!seen.rights_unknown.empty()) {
-        found.push_back({problem, "the user " + user + " may not ask what it may do: " + seen.rights_unknown, remedy});
+        found.push_back({problem,
+                         "the user " + user + " may not ask what it may do: " + by_the_doctor(seen.rights_unknown),
+                         remedy});
         return;
     }
     std::vector<std::string> without;
@@ -101,6 +111,13 @@ void judge_clock(const examination& seen, std::vector<finding>& found) {
     }
 }
 
+// Most troubles say themselves what to do.
+std::string remedy_of(const settings& how, const examination& seen) {
+    if (seen.trouble.ends_with(doctor_knows)) return acl_remedy(how);
+    if (seen.hopeless || seen.trouble.find("; ") != seen.trouble.npos) return {};
+    return "is it running, and is the address right? its log may say more";
+}
+
 bool loopback(const std::string& host) {
     return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
@@ -109,7 +126,7 @@ bool loopback(const std::string& host) {
 
 std::vector<finding> judge(const settings& how, const examination& seen) {
     std::vector<finding> found;
-    if (!seen.trouble.empty()) return {{problem, seen.trouble, "see the address, the server's log and its redis.conf"}};
+    if (!seen.trouble.empty()) return {{problem, by_the_doctor(seen.trouble), remedy_of(how, seen)}};
     const std::string latency =
         "answers within " + base::readable(seen.latency) + " (median of " + std::to_string(probes) + ")";
     if (seen.info) {
@@ -153,10 +170,7 @@ private:
     void probe() {
         const spi::time_point sent = clock_.now();
         ask({"TIME"}, [this, sent](const reply& said) {
-            if (said.failure()) {
-                seen_.trouble = said.text;
-                return finish();
-            }
+            if (said.failure()) return fail(said);
             took_.push_back(clock_.now() - sent);
             if (took_.size() < probes) return probe();
             std::nth_element(took_.begin(), took_.begin() + probes / 2, took_.end());
@@ -196,25 +210,28 @@ private:
         asked.push_back({"+flushall", {}, {"FLUSHALL"}});
         run(to_, rights_call(asked), [self = shared_from_this(), flush](const reply& said) {
             examination& seen = self->seen_;
-            if (said.failure()) seen.trouble = said.text;
+            if (said.failure()) return self->fail(said);
             if (said.error()) seen.rights_unknown = read_error(said).what;
             seen.denied = read_denied(said, flush);
             seen.may_flush = read_denied(said, flush + 1).size() == seen.denied.size();
             const bool may = may_lock(needed_rights(self->how_), seen.denied);
-            if (said.failure() || said.error() || !may) return self->finish();
+            if (said.error() || !may) return self->finish();
             self->claim();
         });
     }
     void claim() {
         to_->send(claim_in_vain().by_source(), [self = shared_from_this()](const reply& said) {
-            if (said.failure())
-                self->seen_.trouble = said.text;
-            else
-                self->seen_.takes_no_claims = read_why_not(said);
+            if (said.failure()) return self->fail(said);
+            self->seen_.takes_no_claims = read_why_not(said);
             self->finish();
         });
     }
 
+    void fail(const reply& said) {
+        seen_.trouble = said.text;
+        seen_.hopeless = said.number != 0;
+        finish();
+    }
     void finish() {
         seen_.where = to_->where().shown();
         done_(std::move(seen_));

@@ -21,6 +21,7 @@ namespace mortise::inline v0::stores::redis {
 struct examination {
     std::string where;
     std::string trouble{};  // it could not be reached at all
+    bool hopeless = false;  // and that will not mend by itself
     std::optional<facts> info{};
     std::string appendfsync{};
     std::vector<std::size_t> denied{};  // of needed_rights()

@@ -175,6 +175,26 @@ TEST(redis_checkup, rights_that_locks_do_without_are_a_warning) {
     EXPECT_THAT(without("+publish"), Contains(HasSubstr("problem h:6379: the user 'default' lacks +publish")));
 }
 
+TEST(redis_checkup, what_keeps_us_out_has_the_remedy_that_fits_or_none) {
+    settings how;
+    how.user = "ann";
+    const auto found = [&](const std::string& trouble, bool hopeless = false) {
+        examination seen;
+        seen.trouble = trouble;
+        seen.hopeless = hopeless;
+        return judged(seen, how);
+    };
+    using ::testing::ElementsAre;
+    EXPECT_THAT(found("h:1: the user 'ann' lacks +publish" + std::string(doctor_knows)),
+                ElementsAre("problem h:1: the user 'ann' lacks +publish -> in redis-cli: " + acl_command(how)));
+    EXPECT_THAT(found("h:1: is a replica; give the master's address"),
+                ElementsAre("problem h:1: is a replica; give the master's address -> "));
+    EXPECT_THAT(found("h:1: is Redis 6.2, and 7.0 or newer is needed", true),
+                ElementsAre("problem h:1: is Redis 6.2, and 7.0 or newer is needed -> "));
+    EXPECT_THAT(found("h:1: Connection refused"),
+                ElementsAre(HasSubstr("-> is it running, and is the address right?")));
+}
+
 class strict_client : public ::testing::Test {
 protected:
     std::string url() { return "redis://" + on_.node().address(); }

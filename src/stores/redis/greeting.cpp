@@ -16,8 +16,6 @@ int major_version(std::string_view text) {
     return n;
 }
 
-constexpr const char* doctor_knows = "; mortise doctor prints the rights that are needed";
-
 }  // namespace
 
 greeting::greeting(const settings& how, const connection_plan& plan) : how_(how), plan_(plan) {
@@ -60,10 +58,19 @@ std::optional<trouble> greeting::take(const reply& said) {
 
 std::optional<trouble> greeting::refused(question about, const std::string& text) const {
     const auto begins = [&](std::string_view with) { return text.starts_with(with); };
-    if (begins("WRONGPASS")) return trouble{errc::denied, "wrong user or password", true};
+    if (begins("WRONGPASS"))
+        return trouble{errc::denied, "wrong user or password; see the address, or the file that password_file names",
+                       true};
     if (begins("NOAUTH"))
         return trouble{errc::denied, "a password is needed: redis://user:password@host, or password_file=FILE", true};
-    if (begins("NOPERM")) return trouble{errc::denied, "a right is missing (" + text + ")" + doctor_knows, true};
+    if (begins("NOPERM"))
+        return trouble{errc::denied,
+                       "a right is missing (" + text + ")" + std::string(plan_.greets ? doctor_knows : ""), true};
+    if (about == question::database && begins("ERR DB index"))
+        return trouble{errc::unsupported,
+                       "has no database " + std::to_string(plan_.database) +
+                           "; take a lower one, or raise databases in its redis.conf",
+                       true};
     if (begins("LOADING") || begins("MASTERDOWN") || begins("BUSY")) return trouble{errc::unreachable, text};
     if (about == question::who && text.find("unknown command") != text.npos)
         return trouble{errc::unsupported, "is no Redis 7.0 or newer (" + text + ")", true};
@@ -86,7 +93,8 @@ std::optional<trouble> greeting::allowed(const reply& said) const {
     const auto denied = read_denied(said, asked_.size());
     if (denied.empty()) return std::nullopt;
     const std::string user = base::quoted(plan_.user.empty() ? "default" : plan_.user);
-    return trouble{errc::denied, "the user " + user + " lacks " + shown(how_, asked_, denied) + doctor_knows, true};
+    return trouble{errc::denied,
+                   "the user " + user + " lacks " + shown(how_, asked_, denied) + std::string(doctor_knows), true};
 }
 
 }  // namespace mortise::inline v0::stores::redis

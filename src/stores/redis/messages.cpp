@@ -207,7 +207,7 @@ complaint read_error(const reply& said) {
                 "another name or the option prefix"};
     // Redis 7.0 has no code of its own for what scripts are denied.
     if (begins("NOPERM") || begins("NOAUTH") || begins("ERR The user executing the script can't"))
-        return {errc::denied, "a right is missing (" + text + "); mortise doctor prints those that are needed"};
+        return {errc::denied, "a right is missing (" + text + ")" + std::string(doctor_knows)};
     if (begins("OOM")) return {errc::exhausted, "Redis is out of memory (maxmemory); give it more, or free some"};
     if (begins("MISCONF"))
         return {errc::exhausted, "Redis cannot write its data to disk and takes no writes; see its log"};

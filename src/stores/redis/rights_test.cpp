@@ -23,6 +23,7 @@ using namespace std::chrono_literals;
 using servers::canary;
 using servers::complaint_of;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -129,7 +130,8 @@ TEST_F(redis_rights, each_of_the_list_is_needed_and_named_when_it_is_missing) {
         for (const std::string& what : heard) EXPECT_THAT(what, HasSubstr(command));
         const auto found = problems(url());
         ASSERT_EQ(found.size(), 1u);
-        EXPECT_THAT(found[0], HasSubstr(command));
+        EXPECT_THAT(found[0],
+                    AllOf(HasSubstr(command), HasSubstr(acl_command(how_)), Not(HasSubstr("mortise doctor"))));
         const bool locks = !complaint_of(url()).code;
         EXPECT_THAT(found[0], ::testing::StartsWith(locks ? "warning " : "problem "));
         EXPECT_EQ(locks, one.rule == "+scan" || one.rule == "+wait" || one.rule == "+info");
@@ -144,11 +146,14 @@ TEST_F(redis_rights, keys_and_channels_are_named_too) {
     EXPECT_THAT(heard.what,
                 AllOf(HasSubstr("'few' lacks ~mortise:*"), Not(HasSubstr("+hset")), HasSubstr("mortise doctor")));
     EXPECT_LT(heard.after, servers::long_patience / 2);
+    const auto line_is_given = ElementsAre(HasSubstr("-> in redis-cli: " + acl_command(how_)));
+    EXPECT_THAT(problems(url()), line_is_given);
 
     give(acl_rules(how_) + " resetchannels &other:*");
     heard = complaint_of(url());
     EXPECT_EQ(heard.code, errc::denied);
     EXPECT_THAT(heard.what, HasSubstr("channels"));
+    EXPECT_THAT(problems(url()), line_is_given);
 }
 
 TEST_F(redis_rights, a_right_that_is_taken_away_later_is_missed_when_it_is_used) {

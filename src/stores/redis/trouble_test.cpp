@@ -59,10 +59,13 @@ TEST(redis_in_trouble, a_wrong_password_and_a_missing_one) {
     for (const std::string& url : {with_secret(where), "redis://:" + std::string(canary) + "@" + where}) {
         expect_final(complaint_of(url), errc::denied, where, "wrong user or password");
         EXPECT_THAT(doctors_words(url),
-                    AllOf(HasSubstr("problem " + where + ": wrong user or password"), Not(HasSubstr(canary))));
+                    AllOf(HasSubstr("problem " + where + ": wrong user or password; see the address"),
+                          Not(HasSubstr("is it running")), Not(HasSubstr(canary))));
     }
     expect_final(complaint_of("redis://" + where), errc::denied, where,
                  "a password is needed: redis://user:password@host");
+    expect_final(complaint_of("redis://:right@" + where + "/99"), errc::unsupported, where,
+                 "has no database 99; take a lower one, or raise databases in its redis.conf");
     client locks{"redis://:right@" + where};
     EXPECT_TRUE(locks.try_acquire("n"));
 }
