@@ -83,6 +83,8 @@ std::optional<trouble> greeting::known(const reply& said) const {
         return trouble{errc::unreachable, "does not answer HELLO as Redis does; is the port right?", true};
     if (major_version(version) < least_version)
         return trouble{errc::unsupported, "is Redis " + version + ", and 7.0 or newer is needed", true};
+    if (how_.shape == settings::topology::cluster && said.at("mode").text == "standalone")
+        return trouble{errc::unsupported, "is no node of a cluster; write redis:// instead of redis+cluster://", true};
     if (plan_.masters_only && said.at("role").text != "master")
         return trouble{errc::unreachable,
                        "is a replica, and locks are taken on the master; give the master's address, or its sentinels'"};

@@ -91,6 +91,15 @@ TEST(redis_in_trouble, a_server_that_is_too_old) {
                  "is no Redis 7.0 or newer");
 }
 
+// Two such servers would keep the same name twice.
+TEST(redis_in_trouble, a_server_that_is_in_no_cluster) {
+    servers::single on;
+    const std::string url = "redis+cluster://" + on.node().address();
+    const std::string says = "is no node of a cluster; write redis://";
+    expect_final(complaint_of(url), errc::unsupported, on.node().address(), says);
+    EXPECT_THAT(doctors_words(url), HasSubstr("problem " + on.node().address() + ": " + says));
+}
+
 // Nothing is known of it, so the client goes on trying for as long as it was told to.
 TEST(redis_in_trouble, a_server_that_says_nothing_or_is_not_there) {
     const scripted silent{""};
