@@ -57,7 +57,7 @@ std::string bare_client::ask(const char* method, const std::string& request) {
     session_.say(asked_, request, true);
     send();
     while (!end_) read(false);
-    const outcome said = outcome::of(*end_, how_.endpoints.front());
+    const outcome said = outcome::of(*end_, how_.endpoints.front(), how_);
     if (!said.ok()) throw error(said.reason, said.detail);
     return std::move(answer_);
 }

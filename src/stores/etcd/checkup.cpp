@@ -112,7 +112,7 @@ std::vector<finding> findings_of(const settings& how, const cluster_report& seen
         found.push_back({grade::problem, "no member that is named takes locks", "name those that vote and are well"});
     if (well > 0 && !seen.refusal.empty())
         found.push_back({grade::problem, "no lock can be had: " + seen.refusal,
-                         "name a user who may read and write the keys of the prefix " + how.prefix});
+                         "name a user who may read and write " + how.needed_keys()});
     if (there == 0)
         found.push_back({grade::problem, "no member of " + how.shown() + " can be reached",
                          "start etcd, or look at the address, the user and the certificates"});

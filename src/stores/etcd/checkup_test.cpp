@@ -60,6 +60,11 @@ TEST(etcd_checkup, tells_of_a_refusal_as_such) {
     EXPECT_THAT(story_of({refuses}), Not(HasSubstr("start")));
     const cluster_report no_rights{.members = {well("3.6.9")}, .refusal = "permission denied"};
     EXPECT_THAT(story_of(no_rights), HasSubstr("problem: no lock can be had: permission denied"));
+    EXPECT_THAT(story_of(no_rights), HasSubstr("read and write the keys of the prefix mortise"));
+    settings literal;
+    literal.protocol = settings::layout::concurrency;
+    EXPECT_THAT(story_of(no_rights, literal),
+                HasSubstr("read and write the keys of the lock, which begin with its name"));
     EXPECT_THAT(story_of({well("3.6.9")}), Not(HasSubstr("problem")));
 }
 

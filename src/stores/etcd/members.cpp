@@ -132,7 +132,7 @@ void asked_members::stream_ended(const std::shared_ptr<conversation>& one, const
         streams_.erase(one);
     }
     if (is_trouble_of_the_member(said)) rotate(one->member());
-    outcome end = outcome::of(said, address_of(one->member()));
+    outcome end = outcome::of(said, address_of(one->member()), how_);
     if (end.ok()) end = {.is = outcome::verdict::unknown, .reason = errc::unreachable};
     one->fail(end);
 }
@@ -223,7 +223,7 @@ void asked_members::ended(const std::shared_ptr<call>& one, const ending& said, 
         }
         return admit(one);
     }
-    guarded([&] { one->done(outcome::of(said, how_.endpoints[one->member]), bytes); });
+    guarded([&] { one->done(outcome::of(said, how_.endpoints[one->member], how_), bytes); });
 }
 
 void asked_members::rotate(std::size_t from, bool even_alone) {

@@ -26,7 +26,7 @@ std::string line_of(const std::string& address, std::string text) {
 
 }  // namespace
 
-outcome outcome::of(const ending& said, const std::string& address) {
+outcome outcome::of(const ending& said, const std::string& address, const settings& how) {
     using enum outcome::verdict;
     if (said.code == ending::ok) return {.is = answered};
     outcome end{.is = unknown, .reason = errc::unreachable, .detail = line_of(address, said.text)};
@@ -39,7 +39,7 @@ outcome outcome::of(const ending& said, const std::string& address) {
         case ending::permission_denied:
             end.is = refused;
             end.reason = errc::denied;
-            end.detail += "; the user needs the right to read and write the keys of the option prefix";
+            end.detail += "; the user needs the right to read and write " + how.needed_keys();
             break;
         case ending::unauthenticated:
             end.is = refused;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "stores/etcd/grpc_session.hpp"
+#include "stores/etcd/settings.hpp"
 
 #include <mortise/config.hpp>
 
@@ -27,7 +28,7 @@ struct outcome {
 
     // etcd answers with NotFound, PermissionDenied, Unauthenticated, InvalidArgument, FailedPrecondition and Unimplemented before it
     // proposes anything, so these prove that nothing was done. All others may come after it was.
-    static outcome of(const ending& said, const std::string& address);
+    static outcome of(const ending& said, const std::string& address, const settings& how);
 };
 
 // It says nothing of what was asked: another member may do better.

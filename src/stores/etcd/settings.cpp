@@ -76,6 +76,11 @@ std::string settings::shown() const {
     return (tls.on ? "etcds://" : "etcd://") + all;
 }
 
+std::string settings::needed_keys() const {
+    if (protocol == layout::native) return "the keys of the prefix " + prefix;
+    return "the keys of the lock, which begin with its name and a slash, and those of the prefix " + prefix;
+}
+
 settings settings::of(const base::url& address) {
     settings s;
     s.tls.on = address.scheme == "etcds";
@@ -119,6 +124,9 @@ settings settings::of(const base::url& address) {
          }},
     };
     base::read_options(address, options);
+    if (s.protocol == layout::concurrency && address.query.contains("prefix"))
+        base::bad_address(address,
+                          "prefix means nothing with protocol=concurrency: names are keys there; begin them with it");
     const bool tls_options = std::ranges::any_of(std::array{"ca", "cert", "key", "server_name"},
                                                  [&](const char* key) { return address.query.contains(key); });
     if (s.user.empty() != s.password.empty())

@@ -241,7 +241,10 @@ TEST_F(etcd_users, need_the_password_and_the_rights) {
     EXPECT_THAT(complaint_of("etcd://ann:wrong" + at), HasSubstr("invalid user ID or password"));
     EXPECT_THAT(complaint_of("etcd://ann:wrong" + at), ::testing::Not(HasSubstr("wrong")));
     EXPECT_THAT(complaint_of("etcd://" + member.address()), HasSubstr("user name is empty; name a user"));
-    EXPECT_THAT(complaint_of("etcd://ann:open-sesame" + at + "?prefix=other"), HasSubstr("permission denied"));
+    EXPECT_THAT(complaint_of("etcd://ann:open-sesame" + at + "?prefix=other"),
+                HasSubstr("the keys of the prefix other"));
+    EXPECT_THAT(complaint_of("etcd://ann:open-sesame" + at + "?protocol=concurrency"),
+                HasSubstr("permission denied; the user needs the right to read and write the keys of the lock"));
     const auto works = [](const std::string& address) {
         std::error_code ec;
         const std::vector<finding> found = client{address}.check(ec);
