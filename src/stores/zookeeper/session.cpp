@@ -103,6 +103,7 @@ struct session::machinery : std::enable_shared_from_this<machinery> {
     std::deque<request> backlog;                  // there is no handle yet
     std::deque<unique_function<void()>> errands;  // for the keeper
     bool expired = false;                         // the one there is
+    bool unmade = false;                          // the C client could not make one
     bool connected = false;
     std::atomic<bool> closed{false};
 
@@ -230,6 +231,7 @@ void session::machinery::make() {
         const std::scoped_lock guard{mutex};
         if (made != nullptr) current = std::move(fresh);
         handle = made;
+        unmade = made == nullptr;
     }
     flush();
 }
@@ -338,7 +340,13 @@ void session::aside(unique_function<void()> what) {
 std::string session::complaint(const outcome& how) const {
     const std::scoped_lock guard{inside_->mutex};
     const std::string& servers = inside_->how.servers;
-    return inside_->connected ? servers + ": " + how.text() : "no connection to " + servers + " (" + how.text() + ")";
+    if (inside_->connected) return servers + ": " + how.text();
+    const bool several = servers.find(',') != std::string::npos;
+    if (inside_->unmade) return (several ? "cannot find the hosts " : "cannot find the host ") + servers;
+    // The first is what the C client says of requests that it never sent, once we have closed its handle.
+    if (how.code == ZCLOSING || how.code == ZOPERATIONTIMEOUT)
+        return several ? "none of " + servers + " answers" : servers + " does not answer";
+    return "no connection to " + servers + " (" + how.text() + ")";
 }
 
 // Each verb gives the C client a function without state and a call of ours, which that function finishes.

@@ -224,6 +224,24 @@ TEST_F(zookeeper_trouble, the_doctor_sees_whose_the_nodes_are_and_leaves_none) {
     EXPECT_NE(said.find("'/for_readers/'"), std::string::npos) << said;
 }
 
+TEST_F(zookeeper_trouble, a_host_that_is_not_there_and_one_that_is_silent_are_told_apart) {
+    const auto complaint_of = [](const std::string& address) -> std::string {
+        try {
+            static_cast<void>(client{address}.list());
+        } catch (const error& e) {
+            EXPECT_EQ(e.code(), errc::unreachable);
+            return e.what();
+        }
+        return "none";
+    };
+    const std::string label(64, 'x');  // longer than a name can be, so nobody has to be asked
+    const std::string absent = complaint_of("zookeeper://" + label + ".invalid");
+    EXPECT_NE(absent.find("cannot find the host " + label), std::string::npos) << absent;
+    network_.freeze();
+    const std::string silent = complaint_of(url(network_.port(), "1s"));
+    EXPECT_NE(silent.find(std::to_string(network_.port()) + " does not answer"), std::string::npos) << silent;
+}
+
 TEST_F(zookeeper_trouble, nobody_there_is_said_in_one_line_and_in_time) {
     network_.refuse();
     network_.cut();
