@@ -1,6 +1,6 @@
 #include "base/lock_rules.hpp"
 
-#include "base/limits.hpp"
+#include "base/kinds.hpp"
 
 namespace mortise::inline v0::base {
 
@@ -37,23 +37,11 @@ kept_claim kept_claim::of(const spi::claim_request& wanted, std::uint64_t sessio
             .label = std::string(wanted.label)};
 }
 
-namespace {
-
-std::string kind_of(std::uint32_t capacity) {
-    if (capacity == 1) return "as a mutex";
-    if (capacity == most_capacity) return "by readers and writers (shared_mutex)";
-    return "as " + std::to_string(capacity) + " permits";
-}
-
-}  // namespace
-
 spi::claim_answer verdict::answer(const spi::claim_request& wanted) && {
     spi::claim_answer said{.is = is, .grant = grant};
     if (is == spi::claim_answer::verdict::refused) {
         said.reason = reason;
-        if (reason == errc::kind_mismatch)
-            said.detail = "in use " + kind_of(capacity) + ", claimed " + kind_of(wanted.capacity) +
-                          ": all who use a name must agree on its kind";
+        if (reason == errc::kind_mismatch) said.detail = disagreement(capacity, wanted.capacity);
     }
     if (in_the_way) said.standing.holder = std::move(in_the_way->who);
     if (place != 0) said.standing.place = place;

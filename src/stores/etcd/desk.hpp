@@ -135,6 +135,7 @@ private:
     void not_replaced(const record& who);
     void stamp(const record& who, const line& found, claimed done);
     void wipe_floor(const record& who);
+    static spi::claim_answer of_another_kind(const claim_record& who, const base::line_verdict& judged);
     static std::uint64_t counter_of(const txn_said& written);
 
     // leaving

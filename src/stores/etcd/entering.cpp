@@ -205,7 +205,7 @@ void desk::try_to_enter(const record& who, const line& found, int tries, claimed
         return;
     }
     spi::claim_answer no{.is = claim_verdict::busy, .standing = standing_of(found, judged)};
-    if (judged.is == is::other_kind) no = {.is = claim_verdict::refused, .reason = errc::kind_mismatch};
+    if (judged.is == is::other_kind) no = of_another_kind(*who, judged);
     if (leased && who->own_lease) return withdraw(who, std::move(no), std::move(done));
     drop(who);
     done(std::move(no));

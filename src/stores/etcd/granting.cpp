@@ -1,4 +1,5 @@
 // How a claim becomes a hold, and how it ends before that. See desk.hpp for the picture.
+#include "base/kinds.hpp"
 #include "stores/etcd/answers.hpp"
 #include "stores/etcd/desk.hpp"
 
@@ -137,6 +138,12 @@ spi::standing desk::standing_of(const line& found, const base::line_verdict& jud
     std::ranges::for_each(found.entries, note);
     if (found.first) note(*found.first);
     return now;
+}
+
+spi::claim_answer desk::of_another_kind(const claim_record& who, const base::line_verdict& judged) {
+    return {.is = spi::claim_answer::verdict::refused,
+            .reason = errc::kind_mismatch,
+            .detail = base::disagreement(judged.capacity, who.mine.at.capacity)};
 }
 
 // etcd keeps no times. How long a claim has been there is known only as far as we have seen it.

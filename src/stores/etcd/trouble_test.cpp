@@ -3,6 +3,7 @@
 #include "support/children.hpp"
 #include "support/tcp_proxy.hpp"
 
+#include <mortise/counting_semaphore.hpp>
 #include <mortise/error.hpp>
 #include <mortise/fenced.hpp>
 #include <mortise/shared_mutex.hpp>
@@ -218,6 +219,16 @@ TEST_F(etcd_trouble, the_longest_name_of_the_strangest_bytes_is_a_name_like_othe
     const std::string name(200, '/');
     const hold mine = locks.acquire(name, {.wait = 10s});
     EXPECT_EQ(locks.list().front().name, name);
+}
+
+TEST_F(etcd_trouble, another_kind_of_lock_is_refused_with_a_remedy) {
+    client locks{url()};
+    const hold mine = locks.acquire("n");
+    for (const auto patience : {0s, 10s}) {
+        const attempt got = counting_semaphore(locks, "n", 3).try_acquire_for(patience);
+        EXPECT_EQ(got.reason(), errc::kind_mismatch);
+        EXPECT_THAT(got.refusal().describe(), HasSubstr("in use as a mutex, claimed as 3 permits: all who"));
+    }
 }
 
 class etcd_users : public servers::on_members<1> {};

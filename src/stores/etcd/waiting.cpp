@@ -133,7 +133,7 @@ void desk::conclude(const record& who, const line& found, claimed done) {
             if (who->queue) return wait_in(who, found, judged, std::move(done));
             return withdraw(who, {.is = claim_verdict::busy, .standing = standing_of(found, judged)}, std::move(done));
         case is::other_kind:
-            return withdraw(who, {.is = claim_verdict::refused, .reason = errc::kind_mismatch}, std::move(done));
+            return withdraw(who, of_another_kind(*who, judged), std::move(done));
         default:
             not_replaced(who);
             return withdraw(who,

@@ -1,5 +1,6 @@
 #include "stores/zookeeper/claims.hpp"
 
+#include "base/kinds.hpp"
 #include "base/text.hpp"
 #include "stores/zookeeper/holders.hpp"
 
@@ -20,12 +21,12 @@ constexpr milliseconds watch_after{50};
 constexpr std::uint64_t most_counter = (std::uint64_t{1} << 54) - 1;
 
 // What a claim is told that can never be granted as things are.
-std::optional<spi::claim_answer> refusal_of(const base::line_verdict& said) {
+std::optional<spi::claim_answer> refusal_of(const entry& e, const base::line_verdict& said) {
     spi::claim_answer no{.is = spi::claim_answer::verdict::refused};
     switch (said.is) {
         case verdict::other_kind:
             no.reason = errc::kind_mismatch;
-            no.detail = "it is in use with a capacity of " + std::to_string(said.capacity);
+            no.detail = base::disagreement(said.capacity, e.capacity);
             return no;
         case verdict::lost:
             no.reason = errc::lost;
@@ -117,7 +118,7 @@ void claims::survey(const entry_ptr& e) {
                           line.push_back({{}, last});
                           const base::line_verdict said = base::judge(entries_of(line), e->id);
                           if (said.is == verdict::waits) return wait(e, said, line);
-                          if (auto no = refusal_of(said)) return step_back(e, *std::move(no), say);
+                          if (auto no = refusal_of(*e, said)) return step_back(e, *std::move(no), say);
                           enter(e);
                       });
 }
@@ -208,7 +209,7 @@ void claims::judge(const entry_ptr& e, std::span<const std::string> names, const
     if (e->leaving) return proceed(e, say);
     const std::vector<node_name> line = names_.read_line(names);
     const base::line_verdict said = base::judge(entries_of(line), e->id);
-    if (auto no = refusal_of(said)) return step_back(e, *std::move(no), say);
+    if (auto no = refusal_of(*e, said)) return step_back(e, *std::move(no), say);
     switch (said.is) {
         case verdict::holds:
             if (floor.version > 0 && floor.changed > e->counter) return stamp(e, floor);

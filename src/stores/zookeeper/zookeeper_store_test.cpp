@@ -45,6 +45,17 @@ TEST_F(zookeeper_store, who_waited_through_an_upgrade_has_the_larger_token) {
     EXPECT_TRUE(eventually([&] { return !theirs.valid(); }));
 }
 
+TEST_F(zookeeper_store, another_kind_of_lock_is_refused_with_a_remedy) {
+    client locks{url()};
+    const hold mine = locks.acquire("n");
+    for (const auto patience : {0s, plenty}) {
+        const attempt got = counting_semaphore(locks, "n", 3).try_acquire_for(patience);
+        EXPECT_EQ(got.reason(), errc::kind_mismatch);
+        const std::string said = got.refusal().describe();
+        EXPECT_NE(said.find("in use as a mutex, claimed as 3 permits: all who"), std::string::npos) << said;
+    }
+}
+
 TEST_F(zookeeper_store, odd_and_huge_names_are_names) {
     client locks{url()};
     std::vector<hold> held;
