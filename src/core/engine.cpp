@@ -101,7 +101,8 @@ std::optional<refusal> engine::not_promised(const claim& wanted) const {
     if (o.require_token && !can.tokens)
         return refuse(errc::no_token, wanted.name, "the store has no fencing tokens, and require_token demands them");
     if (o.order == order::fifo && !can.fifo) return cannot("first come, first served (order::fifo); use order::any");
-    if (o.kept_by == kept_by::lease && !can.detached) return cannot("detached claims (kept_by::lease)");
+    if (o.kept_by == kept_by::lease && !can.detached)
+        return cannot("detached claims (kept_by::lease); use kept_by::process");
     if (o.lease && !can.leases) return cannot("leases; leave claim_options::lease unset");
     if (durability_of(o) > 0 && !can.replicas) return cannot("to wait for replicas (durability::wait)");
     if (wanted.capacity > can.most_capacity) return cannot("a capacity of " + std::to_string(wanted.capacity));

@@ -2,6 +2,7 @@
 #include "program.hpp"
 
 #include <mortise/client.hpp>
+#include <mortise/error.hpp>
 
 #include <filesystem>
 #include <sstream>
@@ -143,6 +144,24 @@ TEST_F(hold_command, a_detached_claim_ends_with_its_lease) {
     const outcome next = mortise({"acquire", "-w", "20s", "--json", "night"});
     EXPECT_EQ(next.code, 0) << next.err;
     EXPECT_THAT(next.out, HasSubstr(R"("lease_s":30)"));
+}
+
+TEST_F(hold_command, where_locks_end_with_their_process_none_is_acquired_renewed_or_released) {
+    const std::string store = "zookeeper://127.0.0.1:1";  // nobody is asked
+    try {
+        const mortise::client built{store};
+    } catch (const mortise::error& e) {
+        if (e.code() == mortise::errc::unknown_store) GTEST_SKIP() << "the one store of that kind was not built";
+        throw;
+    }
+    ::setenv("MORTISE_STORE", store.c_str(), 1);
+    const std::string id(32, '1');
+    for (const line& asked : {line{"acquire", "x"}, line{"renew", "x", "--id", id}, line{"release", "x", "--id", id}}) {
+        const outcome got = mortise(asked);
+        EXPECT_EQ(got.code, 64) << asked.front();
+        EXPECT_EQ(got.err, "mortise: " + store +
+                               " keeps no lock longer than the process that took it; use run or hold instead\n");
+    }
 }
 
 }  // namespace

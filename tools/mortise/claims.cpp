@@ -75,6 +75,11 @@ void must_span_processes(const mortise::client& locks) {
                " is for the threads of one process, so it keeps no two commands apart; use host: instead");
 }
 
+void must_outlive_processes(const mortise::client& locks) {
+    if (!locks.promises().detached)
+        refuse(locks.store() + " keeps no lock longer than the process that took it; use run or hold instead");
+}
+
 std::string this_holder() {
     char host[256]{};
     ::gethostname(host, sizeof host - 1);

@@ -24,6 +24,9 @@ int busy_code_of(const arguments& given);
 // A lock that ends with this process, or keeps only its own threads apart, is none for a command. Throws failure(usage).
 void must_span_processes(const mortise::client& locks);
 
+// A store where locks end with their process knows none that acquire took. Throws failure(usage).
+void must_outlive_processes(const mortise::client& locks);
+
 // This host and process as others see it in a list: "web-3:4711".
 std::string this_holder();
 

@@ -86,6 +86,7 @@ int renew(const request& asked) {
     const mortise::claim_id id = id_of(asked.given);
     const auto lease = read_duration("--lease", asked.given.value("--lease").value_or("30s"));
     mortise::client locks{asked.settings.store};
+    must_outlive_processes(locks);
     std::error_code ec;
     const bool renewed = locks.renew(name, id, lease, ec);
     if (asked.settings.json) {
@@ -104,6 +105,7 @@ int release(const request& asked) {
     const mortise::claim_id id = id_of(asked.given);
     // Nobody repeats it when this process has gone, so it has as long as any other question to the store.
     mortise::client locks{asked.settings.store, {.release_wait = mortise::client_options{}.patience}};
+    must_outlive_processes(locks);
     std::error_code ec;
     const mortise::release_result how = locks.release(name, id, ec);
     if (asked.settings.json) {
@@ -149,7 +151,8 @@ const verb& renew_verb() {
         .words = {.least = 1, .most = 1, .usage = "NAME"},
         .notes =
             "Never shortens. Do it well before the lease ends: every third of it.\n"
-            "Exit: 0, 69 store unreachable (renewed or not), 75 it had ended.\n",
+            "Exit: 0, 64 the store keeps none, 69 store unreachable (renewed or not),\n"
+            "75 it had ended.\n",
         .examples = {"set -- $(mortise acquire -w 9s x) && mortise renew x --lease 5s --id $1"},
         .perform = &renew,
     };
@@ -166,7 +169,7 @@ const verb& release_verb() {
         .notes =
             "Whoever knows the id may release, and others can read your command line: where\n"
             "you share a machine, give it as MORTISE_ID.\n"
-            "Exit: 0, 69 store unreachable, 75 it had ended.\n",
+            "Exit: 0, 64 the store keeps none, 69 store unreachable, 75 it had ended.\n",
         .examples = {"set -- $(mortise acquire --lease 9s x) && mortise release x --id $1"},
         .perform = &release,
     };

@@ -30,6 +30,7 @@ taken take(const request& asked, mortise::claim wanted, const signal_source& sig
     taken got{.locks = std::make_shared<mortise::client>(asked.settings.store, observed_by(page)),
               .news = std::make_shared<inbox>()};
     must_span_processes(*got.locks);
+    if (wanted.options.kept_by == mortise::kept_by::lease) must_outlive_processes(*got.locks);
     if (page) page->serve(got.locks, wanted.name);
     if (got.news->get() < 0) throw failure(exit_code::unavailable, "no descriptor left; raise ulimit -n");
     const std::string name = wanted.name;
