@@ -11,13 +11,15 @@
 namespace mortise::inline v0 {
 
 struct holder {
-    std::string host;
+    std::string host;  // empty, and pid zero: another program took it, which does not say who it is
     std::int64_t pid = 0;
     std::string label;
-    std::chrono::nanoseconds held_for{};  // on the store's clock; no wall clock is involved
+    // On the store's clock; no wall clock is involved. etcd does not tell: there it is how long this client has seen the claim.
+    // ZooKeeper tells those clients only that have claimed something themselves. Zero: not known.
+    std::chrono::nanoseconds held_for{};
     mortise::token token{};
 
-    // "web-3 pid 4711 (nightly), for 12 s, token 1823..."
+    // "web-3 pid 4711 (nightly), for 12 s, token 1823..."; what is not known is left out
     MORTISE_API std::string describe() const;
 };
 

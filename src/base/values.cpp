@@ -63,10 +63,10 @@ owner::owner() noexcept {
 }
 
 std::string holder::describe() const {
-    std::string text = host.empty() ? "somebody" : host;
+    std::string text = host.empty() ? "another program" : host;
     if (pid != 0) text += " pid " + std::to_string(pid);
     if (!label.empty()) text += " (" + label + ")";
-    text += ", for " + base::readable(held_for);
+    if (held_for >= std::chrono::milliseconds{1}) text += ", for " + base::readable(held_for);
     if (token != mortise::token{}) text += ", token " + to_string(token);
     return text;
 }

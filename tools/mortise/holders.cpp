@@ -9,8 +9,13 @@
 namespace command {
 
 std::string who(const mortise::holder& one) {
-    std::string text = plain(one.host) + " pid " + std::to_string(one.pid);
+    std::string text = one.host.empty() ? "another program" : plain(one.host);
+    if (one.pid != 0) text += " pid " + std::to_string(one.pid);
     return one.label.empty() ? text : text + " (" + plain(one.label) + ")";
+}
+
+std::string how_long(const mortise::holder& one, const std::string& before) {
+    return one.held_for < std::chrono::milliseconds{1} ? "" : before + "for " + readable(one.held_for);
 }
 
 std::string share_of(const mortise::held_lock& one) {
@@ -24,7 +29,8 @@ std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all) {
     using row = std::array<std::string, 6>;
     std::vector<row> rows{{"NAME", "HOLDER", "HELD FOR", "SHARE", "WAITING", "TOKEN"}};
     for (const mortise::held_lock& one : all) {
-        rows.push_back({plain(one.name), who(one.holder), readable(one.holder.held_for), share_of(one),
+        const bool seen = one.holder.held_for >= std::chrono::milliseconds{1};
+        rows.push_back({plain(one.name), who(one.holder), seen ? readable(one.holder.held_for) : "-", share_of(one),
                         std::to_string(one.waiting), mortise::to_string(one.holder.token)});
     }
     std::array<std::size_t, 6> widest{};
@@ -44,7 +50,10 @@ std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all) {
 json as_json(const mortise::holder& one) {
     json made;
     made.add("host", one.host).add("pid", one.pid).add("label", one.label);
-    made.add("held_for_s", std::chrono::duration<double>(one.held_for).count());
+    if (one.held_for == std::chrono::nanoseconds::zero())
+        made.add("held_for_s", nullptr);
+    else
+        made.add("held_for_s", std::chrono::duration<double>(one.held_for).count());
     made.add("token", mortise::to_string(one.token));
     return made;
 }

@@ -10,8 +10,11 @@
 
 namespace command {
 
-// "web-3 pid 4711 (nightly)"
+// "web-3 pid 4711 (nightly)"; "another program" if it has not said who it is
 std::string who(const mortise::holder& one);
+
+// ", for 12 s"; nothing if it is not known, or no time at all
+std::string how_long(const mortise::holder& one, const std::string& before = ", ");
 
 // "alone", "reading", "2 of 5"
 std::string share_of(const mortise::held_lock& one);

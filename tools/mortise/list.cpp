@@ -43,9 +43,9 @@ int show(const request& asked) {
     }
     if (all.empty()) std::cout << in_quotes(name) << " is not held\n";
     for (const held_lock& one : all) {
-        std::cout << in_quotes(name) << " is held by " << who(one.holder) << ", " << share_of(one) << ", for "
-                  << readable(one.holder.held_for) << ", token " << mortise::to_string(one.holder.token) << "; "
-                  << one.waiting << " waiting\n";
+        std::cout << in_quotes(name) << " is held by " << who(one.holder) << ", " << share_of(one)
+                  << how_long(one.holder) << ", token " << mortise::to_string(one.holder.token) << "; " << one.waiting
+                  << " waiting\n";
     }
     return 0;
 }

@@ -33,7 +33,7 @@ auto place_in_queue::look(const std::vector<mortise::held_lock>& all, const std:
 
 std::string line_of(const std::string& name, const place_in_queue::view& seen) {
     std::string text = "mortise: waiting for " + in_quotes(name);
-    if (seen.holder) text += ", held by " + who(*seen.holder) + " for " + readable(seen.holder->held_for);
+    if (seen.holder) text += ", held by " + who(*seen.holder) + how_long(*seen.holder, " ");
     return text + "; place " + std::to_string(seen.place) + " of " + std::to_string(std::max(seen.place, seen.waiting));
 }
 
