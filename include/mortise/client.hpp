@@ -72,7 +72,8 @@ struct client_options {
 // Cheap to use from many threads at once; one client per process and store is enough. The constructor only reads
 // the URL (errors: bad_url, unknown_store, no_token, invalid_option); it connects when first used.
 //
-// Threads: at most two, started when first needed: one renews and keeps time, one runs user callbacks.
+// Threads: at most two, started when first needed: one renews and keeps time, one runs user callbacks. On ZooKeeper there are
+// three more: two of its C client's, and one that begins and ends them.
 //
 // The destructor answers waiting calls with errc::closed, releases what is still held (kept_by::lease excepted) and
 // waits at most `close_wait` for that and for callbacks under way; callbacks that take longer end after it. Holds,
