@@ -17,8 +17,8 @@ namespace mortise::inline v0::stores::etcd {
 // etcd://[user:password@]host[:port],...      the members of a cluster, or some of them
 // etcds://...                                 the same over TLS
 //
-// Options: prefix=NAME (of all keys; mortise; not with protocol=concurrency), timeout=DURATION (of a request that is not answered; 2s), ca=FILE, cert=FILE,
-// key=FILE, server_name=NAME, password_file=FILE, protocol=concurrency.
+// Options: prefix=NAME (of all keys; mortise; not with protocol=concurrency), timeout=DURATION (of a request that is not
+// answered; 2s), ca=FILE, cert=FILE, key=FILE, server_name=NAME, password_file=FILE, protocol=concurrency.
 struct settings {
     // How a lock lies in the keys: in our own way, or as Go's clientv3/concurrency and `etcdctl lock` keep a mutex.
     enum class layout { native, concurrency };
