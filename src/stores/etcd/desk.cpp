@@ -1,9 +1,12 @@
 #include "stores/etcd/desk.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <iterator>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace mortise::inline v0::stores::etcd {
 namespace {
@@ -66,6 +69,11 @@ void desk::close() noexcept {
         all->over.wait_until(held, until, [&] { return all->left == 0; });
     }
     cluster_->close();
+    leases_->close();
+    std::vector<claimed> owed;  // after the lock: they may own anything
+    std::scoped_lock guard{mutex_};
+    for (const auto& [id, who] : claims_)
+        std::ranges::move(std::exchange(who->asked_meanwhile, {}), std::back_inserter(owed));
 }
 
 }  // namespace mortise::inline v0::stores::etcd

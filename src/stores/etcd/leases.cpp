@@ -35,6 +35,7 @@ void lease_book::share(spi::duration life, got then) {
     const auto made = std::make_shared<lease>();
     {
         std::scoped_lock guard{mutex_};
+        if (closed_) return;
         pending& one = shared_[wanted];
         if (one.is && !one.is->gone) {
             ready = one.is;
@@ -103,6 +104,7 @@ void lease_book::keep(const std::shared_ptr<lease>& which, kept then) {
     bool first = false;
     {
         std::scoped_lock guard{mutex_};
+        if (closed_) return;
         number = ++question_number_;
         patience = std::min<spi::duration>(timeout_, std::max<spi::duration>(which->life / 3, milliseconds{200}));
         questions_[which->id].push_back({which, sent, number, std::move(then)});
@@ -247,6 +249,15 @@ std::vector<std::shared_ptr<lease>> lease_book::all_shared() const {
     for (const auto& [life, one] : shared_)
         if (one.is && !one.is->gone) all.push_back(one.is);
     return all;
+}
+
+void lease_book::close() noexcept {
+    std::map<spi::duration, pending> shared;  // after the lock: they may own anything
+    std::map<std::int64_t, std::deque<question>> questions;
+    std::scoped_lock guard{mutex_};
+    closed_ = true;
+    shared.swap(shared_);
+    questions.swap(questions_);
 }
 
 }  // namespace mortise::inline v0::stores::etcd

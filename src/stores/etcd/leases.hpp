@@ -61,6 +61,9 @@ public:
     void revoke(std::int64_t id, unique_function<void(const outcome&)> then);
     std::vector<std::shared_ptr<lease>> all_shared() const;
 
+    // Whoever is still owed an answer gets none, and is let go of.
+    void close() noexcept;
+
 private:
     struct question {
         std::shared_ptr<lease> of;
@@ -91,6 +94,7 @@ private:
     std::map<std::int64_t, std::deque<question>> questions_;  // by lease, in the order they were sent
     std::shared_ptr<stream> stream_;
     bool opening_ = false;
+    bool closed_ = false;
     std::uint64_t stream_number_ = 0;
     std::uint64_t question_number_ = 0;
 };
