@@ -11,7 +11,7 @@ enum class exit_code : int {
     done = 0,
     busy = 1,            // somebody else holds it, and we were not to wait (any longer); `run -E` chooses another
     usage = 64,          // the command line, or a demand that the name or the store does not fit
-    unavailable = 69,    // the store cannot be reached or lets us not in, or the machine is at a limit
+    unavailable = 69,    // the store cannot be reached or does not let us in, or the machine is at a limit
     output = 74,         // what was asked for could not be written
     lost = 75,           // the lock ended below the command
     configuration = 78,  // the store's address or a configuration file

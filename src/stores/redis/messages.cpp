@@ -1,5 +1,6 @@
 #include "stores/redis/messages.hpp"
 
+#include "base/kinds.hpp"
 #include "base/words.hpp"
 
 #include <mortise/error.hpp>
@@ -225,7 +226,7 @@ std::string read_why_not(const reply& said) {
     return by_the_script ? "" : read_error(said).what;
 }
 
-claim_reply read_claim(const reply& said, spi::time_point sent) {
+claim_reply read_claim(const reply& said, spi::time_point sent, std::uint32_t claimed) {
     using enum spi::claim_answer::verdict;
     claim_reply out;
     spi::claim_answer& answer = out.answer;
@@ -262,15 +263,14 @@ claim_reply read_claim(const reply& said, spi::time_point sent) {
     } else if (verdict == 'R') {
         words why_not{said.text.substr(1)};
         const std::string_view why = why_not.next();
-        const auto capacity = why_not.number();
+        const auto in_use = why_not.number<std::uint32_t>();
         if (why_not.bad()) return {};
         answer.is = refused;
         answer.reason = why == "lost"       ? errc::lost
                         : why == "deadlock" ? errc::would_deadlock
                         : why == "kind"     ? errc::kind_mismatch
                                             : errc::cancelled;
-        if (why == "kind")
-            answer.detail = "in use with a capacity of " + std::to_string(capacity) + "; one name is one kind of lock";
+        if (why == "kind") answer.detail = base::disagreement(in_use, claimed);
     }
     if (from.bad()) return {};
     return out;

@@ -112,8 +112,8 @@ struct claim_reply {
     spi::claim_answer answer;
     std::optional<server_time> now{};  // when it was answered
 };
-// Granted and counted from `sent`. What cannot be read is unknown.
-claim_reply read_claim(const reply& said, spi::time_point sent);
+// Of a claim with that capacity. Granted and counted from `sent`. What cannot be read is unknown.
+claim_reply read_claim(const reply& said, spi::time_point sent, std::uint32_t claimed);
 
 // An error that the server gave instead of an answer, in our terms. `passing`: it may be gone soon.
 struct complaint {

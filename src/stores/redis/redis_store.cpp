@@ -134,10 +134,10 @@ void redis_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_
         if (fresh && waiting_.size() == 1) servers_->expect_pushes(true);
     }
     call what = claim_call(me_, key, wanted, replicas > 0);
-    auto answered = [this, id = wanted.id, sent, replicas, done = std::move(done)](const reply& raw,
-                                                                                   unsigned have) mutable {
+    auto answered = [this, id = wanted.id, claimed = wanted.capacity, sent, replicas, done = std::move(done)](
+                        const reply& raw, unsigned have) mutable {
         using enum spi::claim_answer::verdict;
-        claim_reply said = read_claim(raw, sent);
+        claim_reply said = read_claim(raw, sent, claimed);
         if (said.answer.is == granted && have < replicas) said.answer = not_durable(have, replicas);
         note(id, said, sent, replicas);
         if (said.answer.is == queued) refresh_later();
