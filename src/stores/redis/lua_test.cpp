@@ -21,7 +21,7 @@ namespace histories = mortise::testing::histories;
 
 // Everything is counted in nanoseconds here; to the scripts a number is a number.
 constexpr std::int64_t for_ever = std::int64_t{1} << 50;  // a claim without a lease
-constexpr std::size_t kept_ids = 16;
+constexpr std::size_t kept_ids = 7;
 
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
     for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())

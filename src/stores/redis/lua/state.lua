@@ -30,7 +30,7 @@ local NOTHING = string.rep(' ', 16)  -- to replace
 local LISTED = 64       -- holders whose ids stand in the head
 local IN_HEAD = 4       -- waiters there, at most: a longer head costs more than fields of their own
 local HEAD = 2000       -- bytes of them, at most
-local REMEMBERED = 16   -- ended ids
+local REMEMBERED = 7    -- ended ids: each claim and each release copies them
 local SHORTEST_LIFE = 3600
 
 local function int(n) return string.format('%.0f', n) end
