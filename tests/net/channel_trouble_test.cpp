@@ -37,6 +37,23 @@ TEST_F(channels_in_trouble, a_cut_in_the_middle_of_an_answer_fails_all_that_was_
     EXPECT_EQ(server_.visits(), 2u);
 }
 
+TEST_F(channels_in_trouble, what_the_socket_did_not_take_is_not_sent_to_the_next_one) {
+    const auto on = channel_that_is_up();
+    const std::string much(std::size_t{8} << 20, 'x');
+    for (int cuts = 0; cuts < 10; ++cuts) {  // the caller that reads notices first, or the io thread, which writes on
+        const reader reads{on};
+        server_.be_deaf(true);
+        std::promise<line_answer> got;
+        on->send(much, [&](const line_answer& said) { got.set_value(said); });
+        server_.cut();
+        server_.be_deaf(false);
+        EXPECT_TRUE(got.get_future().get().failed);
+        line_answer next;
+        ASSERT_TRUE(eventually([&] { return !(next = on->ask("next")).failed; })) << "after " << cuts << " cuts";
+        EXPECT_TRUE(next.text == "next") << "after " << next.text.size() - 4 << " bytes of the old line";
+    }
+}
+
 TEST_F(channels_in_trouble, pauses_between_attempts_grow) {
     std::mutex mutex;
     std::vector<spi::time_point> broke;
