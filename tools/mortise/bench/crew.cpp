@@ -116,7 +116,9 @@ void crew::wait_for(const std::function<bool()>& met) {
     const auto deadline = steady_clock::now() + patience_;
     while (!met()) {
         look();
-        if (steady_clock::now() > deadline) throw std::runtime_error("its processes are stuck");
+        if (steady_clock::now() > deadline)
+            throw std::runtime_error("its processes are not done after " + std::to_string(patience_.count()) +
+                                     " s; the store is stuck, or too slow for this workload");
         pause_for(500us);
     }
 }

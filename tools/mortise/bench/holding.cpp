@@ -118,7 +118,7 @@ holding_result hold_many(const std::string& store, const std::string& stem, cons
     const auto runs = std::chrono::duration_cast<std::chrono::seconds>(shape.lease / 3 * shape.thirds * shape.runs);
     {
         crew one{1, [&](int) { keep(*board, store, stem, bare, shape); },
-                 runs + std::chrono::seconds{60 + shape.holds / 500}};
+                 runs + std::chrono::seconds{60 + shape.holds / 50}};  // a store that syncs takes its time
         one.finish();
     }
     bare.clear(stem);
