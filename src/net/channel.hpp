@@ -48,7 +48,7 @@ namespace mortise::inline v0::net {
 // Where a channel leads, and what people are told who do not get there.
 struct destination {
     endpoint where;         // port 0: not known yet
-    std::string unknown{};  // what to say then
+    std::string unknown{};  // what to say then, and to do
     std::string called{"the server"};
     tls_settings tls{};
     std::chrono::nanoseconds timeout = std::chrono::seconds{2};  // of a connection that does not come about

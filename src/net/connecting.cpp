@@ -98,7 +98,8 @@ void channel::establish(const line& made) {
         } catch (const std::exception&) {  // then this one's trouble is as good as any
         }
     }
-    broke(held, {how.hopeless ? errc::denied : errc::unreachable, reason(how), how.hopeless});
+    broke(held, {how.hopeless ? errc::denied : errc::unreachable, reason(how), how.hopeless,
+                 how.advises ? trouble::remedy::told : trouble::remedy::unknown});
 }
 
 void channel::came_up(lock& held) {
@@ -122,14 +123,16 @@ std::string channel::reason(const transport::result& how) const {
 trouble channel::end_of_stream(const transport::result& how) const {
     if (how.hopeless) return {errc::denied, how.why, true};
     if (proven_ || to_.tls.on) return {errc::unreachable, reason(how)};
-    return {errc::unreachable, reason(how) + " before it said anything; if it speaks TLS, " + to_.tls.if_needed};
+    return {errc::unreachable, reason(how) + " before it said anything; if it speaks TLS, " + to_.tls.if_needed, false,
+            trouble::remedy::told};
 }
 
 trouble channel::silence() const {
-    if (to_.where.port == 0) return {errc::timed_out, to_.unknown};
-    std::string what = "has not answered for " + base::readable(to_.timeout);
-    if (is_ == state::establishing && to_.tls.on) what += "; if it does not speak TLS, " + to_.tls.if_silent;
-    return {errc::timed_out, what};
+    using enum trouble::remedy;
+    if (to_.where.port == 0) return {errc::timed_out, to_.unknown, false, told};
+    const std::string what = "has not answered for " + base::readable(to_.timeout);
+    if (is_ != state::establishing || !to_.tls.on) return {errc::timed_out, what};
+    return {errc::timed_out, what + "; if it does not speak TLS, " + to_.tls.if_silent, false, told};
 }
 
 void channel::doom(trouble why) {

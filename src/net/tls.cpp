@@ -235,7 +235,8 @@ transport::result tls::establish() {
     if (how.is == outcome::closed || (how.is == outcome::failed && !how.hopeless))
         return {.is = outcome::failed,
                 .why = "broke off the TLS handshake" + (how.why.empty() ? "" : " (" + how.why + ")") +
-                       "; does it speak TLS?"};
+                       "; does it speak TLS?",
+                .advises = true};
     return how;
 }
 

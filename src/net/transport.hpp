@@ -23,6 +23,7 @@ public:
         std::size_t bytes = 0;
         std::string why{};      // when failed
         bool hopeless = false;  // a repetition would fail likewise: a certificate, a name
+        bool advises = false;   // `why` says what to look at
     };
 
     virtual ~transport();

@@ -64,10 +64,6 @@ void judge_replicas(const settings& how, const examination& seen, std::vector<fi
     }
 }
 
-std::string by_the_doctor(const std::string& complaint) {
-    return complaint.substr(0, complaint.size() - (complaint.ends_with(doctor_knows) ? doctor_knows.size() : 0));
-}
-
 std::string acl_remedy(const settings& how) {
     return "in redis-cli: " + acl_command(how);
 }
@@ -77,9 +73,7 @@ void judge_rights(const settings& how, const examination& seen, std::vector<find
     const auto needed = needed_rights(how);
     const std::string remedy = acl_remedy(how);
     if (!seen.rights_unknown.empty()) {
-        found.push_back({problem,
-                         "the user " + user + " may not ask what it may do: " + by_the_doctor(seen.rights_unknown),
-                         remedy});
+        found.push_back({problem, "the user " + user + " may not ask what it may do: " + seen.rights_unknown, remedy});
         return;
     }
     std::vector<std::string> without;
@@ -111,10 +105,9 @@ void judge_clock(const examination& seen, std::vector<finding>& found) {
     }
 }
 
-// Most troubles say themselves what to do.
-std::string remedy_of(const settings& how, const examination& seen) {
-    if (seen.trouble.ends_with(doctor_knows)) return acl_remedy(how);
-    if (seen.hopeless || seen.trouble.find("; ") != seen.trouble.npos) return {};
+std::string remedy_of(const settings& how, const trouble& why) {
+    if (why.helps == trouble::remedy::rights) return acl_remedy(how);
+    if (why.hopeless || why.helps == trouble::remedy::told) return {};
     return "is it running, and is the address right? its log may say more";
 }
 
@@ -126,7 +119,7 @@ bool loopback(const std::string& host) {
 
 std::vector<finding> judge(const settings& how, const examination& seen) {
     std::vector<finding> found;
-    if (!seen.trouble.empty()) return {{problem, by_the_doctor(seen.trouble), remedy_of(how, seen)}};
+    if (seen.kept_out) return {{problem, seen.kept_out->what, remedy_of(how, *seen.kept_out)}};
     const std::string latency =
         "answers within " + base::readable(seen.latency) + " (median of " + std::to_string(probes) + ")";
     if (seen.info) {
@@ -228,8 +221,8 @@ private:
     }
 
     void fail(const reply& said) {
-        seen_.trouble = said.text;
-        seen_.hopeless = said.number != 0;
+        complaint why = read_error(said);
+        seen_.kept_out = trouble{.what = std::move(why.what), .hopeless = !why.passing, .helps = why.helps};
         finish();
     }
     void finish() {

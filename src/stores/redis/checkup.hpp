@@ -20,8 +20,7 @@ namespace mortise::inline v0::stores::redis {
 // What was asked of one server. Unset or empty: it may not be asked by our user.
 struct examination {
     std::string where;
-    std::string trouble{};  // it could not be reached at all
-    bool hopeless = false;  // and that will not mend by itself
+    std::optional<trouble> kept_out{};  // it could not be reached at all
     std::optional<facts> info{};
     std::string appendfsync{};
     std::vector<std::size_t> denied{};  // of needed_rights()

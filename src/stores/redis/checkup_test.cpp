@@ -123,7 +123,7 @@ TEST(redis_checkup, every_flaw_is_named_with_its_remedy) {
                                              HasSubstr("ACL SETUSER mortise"))));
     seen.takes_no_claims = "Redis is out of memory";
     EXPECT_THAT(judged(seen), Contains(HasSubstr("problem h:6379: grants nothing: Redis is out of memory")));
-    seen.trouble = "h:6379: Connection refused";
+    seen.kept_out = trouble{.what = "h:6379: Connection refused"};
     EXPECT_THAT(judged(seen), ::testing::ElementsAre(HasSubstr("problem h:6379: Connection refused")));
     settings open;
     open.password = "canary";
@@ -178,16 +178,16 @@ TEST(redis_checkup, rights_that_locks_do_without_are_a_warning) {
 TEST(redis_checkup, what_keeps_us_out_has_the_remedy_that_fits_or_none) {
     settings how;
     how.user = "ann";
-    const auto found = [&](const std::string& trouble, bool hopeless = false) {
+    using enum trouble::remedy;
+    const auto found = [&](const std::string& what, bool hopeless = false, trouble::remedy helps = unknown) {
         examination seen;
-        seen.trouble = trouble;
-        seen.hopeless = hopeless;
+        seen.kept_out = trouble{.what = what, .hopeless = hopeless, .helps = helps};
         return judged(seen, how);
     };
     using ::testing::ElementsAre;
-    EXPECT_THAT(found("h:1: the user 'ann' lacks +publish" + std::string(doctor_knows)),
+    EXPECT_THAT(found("h:1: the user 'ann' lacks +publish", true, rights),
                 ElementsAre("problem h:1: the user 'ann' lacks +publish -> in redis-cli: " + acl_command(how)));
-    EXPECT_THAT(found("h:1: is a replica; give the master's address"),
+    EXPECT_THAT(found("h:1: is a replica; give the master's address", false, told),
                 ElementsAre("problem h:1: is a replica; give the master's address -> "));
     EXPECT_THAT(found("h:1: is Redis 6.2, and 7.0 or newer is needed", true),
                 ElementsAre("problem h:1: is Redis 6.2, and 7.0 or newer is needed -> "));

@@ -9,7 +9,10 @@ namespace mortise::inline v0::stores::redis {
 namespace {
 
 reply failure_of(const trouble& why) {
-    return {.is = reply::kind::failed, .number = why.hopeless ? static_cast<int>(why.code) : 0, .text = why.what};
+    return {.is = reply::kind::failed,
+            .helps = why.helps,
+            .number = why.hopeless ? static_cast<int>(why.code) : 0,
+            .text = why.what};
 }
 
 }  // namespace
@@ -26,7 +29,7 @@ void connection::move_to(const endpoint& where) {
     to_.where = where;
     failures_ = 0;
     if (line_) {
-        doom({errc::unreachable, "is no longer asked; " + where.shown() + " is"});
+        doom({errc::unreachable, "is no longer asked; " + where.shown() + " is", false, trouble::remedy::told});
     } else if (is_ != state::idle) {
         connect();
     }

@@ -64,8 +64,8 @@ std::optional<trouble> greeting::refused(question about, const std::string& text
     if (begins("NOAUTH"))
         return trouble{errc::denied, "a password is needed: redis://user:password@host, or password_file=FILE", true};
     if (begins("NOPERM"))
-        return trouble{errc::denied,
-                       "a right is missing (" + text + ")" + std::string(plan_.greets ? doctor_knows : ""), true};
+        return trouble{errc::denied, "a right is missing (" + text + ")", true,
+                       plan_.greets ? trouble::remedy::rights : trouble::remedy::unknown};
     if (about == question::database && begins("ERR DB index"))
         return trouble{errc::unsupported,
                        "has no database " + std::to_string(plan_.database) +
@@ -87,7 +87,8 @@ std::optional<trouble> greeting::known(const reply& said) const {
         return trouble{errc::unsupported, "is no node of a cluster; write redis:// instead of redis+cluster://", true};
     if (plan_.masters_only && said.at("role").text != "master")
         return trouble{errc::unreachable,
-                       "is a replica, and locks are taken on the master; give the master's address, or its sentinels'"};
+                       "is a replica, and locks are taken on the master; give the master's address, or its sentinels'",
+                       false, trouble::remedy::told};
     return std::nullopt;
 }
 
@@ -95,8 +96,8 @@ std::optional<trouble> greeting::allowed(const reply& said) const {
     const auto denied = read_denied(said, asked_.size());
     if (denied.empty()) return std::nullopt;
     const std::string user = base::quoted(plan_.user.empty() ? "default" : plan_.user);
-    return trouble{errc::denied,
-                   "the user " + user + " lacks " + shown(how_, asked_, denied) + std::string(doctor_knows), true};
+    return trouble{errc::denied, "the user " + user + " lacks " + shown(how_, asked_, denied), true,
+                   trouble::remedy::rights};
 }
 
 }  // namespace mortise::inline v0::stores::redis

@@ -197,10 +197,15 @@ call renew_call(std::span<const renewal_item> items) {
     return made;
 }
 
+std::string complaint::advice() const {
+    return what + (helps == net::trouble::remedy::rights ? "; mortise doctor prints the rights that are needed" : "");
+}
+
 complaint read_error(const reply& said) {
     const std::string text{said.text};
     if (said.failure())
-        return {said.number != 0 ? static_cast<errc>(said.number) : errc::unreachable, text, said.number == 0};
+        return {said.number != 0 ? static_cast<errc>(said.number) : errc::unreachable, text, said.number == 0,
+                said.helps};
     const auto begins = [&](std::string_view with) { return text.starts_with(with); };
     if (begins("FOREIGN") || begins("WRONGTYPE"))
         return {errc::kind_mismatch,
@@ -208,7 +213,7 @@ complaint read_error(const reply& said) {
                 "another name or the option prefix"};
     // Redis 7.0 has no code of its own for what scripts are denied.
     if (begins("NOPERM") || begins("NOAUTH") || begins("ERR The user executing the script can't"))
-        return {errc::denied, "a right is missing (" + text + ")" + std::string(doctor_knows)};
+        return {errc::denied, "a right is missing (" + text + ")", false, net::trouble::remedy::rights};
     if (begins("OOM")) return {errc::exhausted, "Redis is out of memory (maxmemory); give it more, or free some"};
     if (begins("MISCONF"))
         return {errc::exhausted, "Redis cannot write its data to disk and takes no writes; see its log"};
@@ -231,10 +236,10 @@ claim_reply read_claim(const reply& said, spi::time_point sent, std::uint32_t cl
     claim_reply out;
     spi::claim_answer& answer = out.answer;
     if (said.failure() || said.error()) {
-        complaint why = read_error(said);
+        const complaint why = read_error(said);
         answer.is = why.passing ? unknown : refused;
         answer.reason = why.code;
-        answer.detail = std::move(why.what);
+        answer.detail = why.advice();
         return out;
     }
     if (said.text.empty()) return out;

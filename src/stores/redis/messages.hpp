@@ -115,16 +115,17 @@ struct claim_reply {
 // Of a claim with that capacity. Granted and counted from `sent`. What cannot be read is unknown.
 claim_reply read_claim(const reply& said, spi::time_point sent, std::uint32_t claimed);
 
-// An error that the server gave instead of an answer, in our terms. `passing`: it may be gone soon.
+// An error that the server gave instead of an answer, in our terms.
 struct complaint {
     std::error_code code{};
     std::string what{};
-    bool passing = false;
+    bool passing = false;  // it may be gone soon
+    net::trouble::remedy helps{};
+
+    // For users: names the doctor where it prints what helps.
+    std::string advice() const;
 };
 complaint read_error(const reply& said);
-
-// Ends every complaint of a right that is missing. The doctor leaves it out and prints them.
-inline constexpr std::string_view doctor_knows = "; mortise doctor prints the rights that are needed";
 
 struct push {
     bool granted = false;  // else: lost

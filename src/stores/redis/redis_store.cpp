@@ -366,10 +366,10 @@ void redis_store::list(spi::reply<spi::listing> done) {
         spi::reply<spi::listing> done;
 
         void fail(const reply& said) {
-            complaint why = read_error(said);
+            const complaint why = read_error(said);
             std::scoped_lock guard{mutex};
             all.failed = why.code;
-            all.detail = std::move(why.what);
+            all.detail = why.advice();
         }
         void closed() {
             spi::reply<spi::listing> tell;

@@ -1,6 +1,8 @@
 // The wire format of Redis, versions 2 and 3.
 #pragma once
 
+#include "net/trouble.hpp"
+
 #include <mortise/config.hpp>
 
 #include <cstddef>
@@ -25,6 +27,7 @@ struct reply {
         failed,  // no answer came; the text says why, the number is an errc if asking again is hopeless
     };
     kind is = kind::null;
+    net::trouble::remedy helps{};  // if it failed
     std::int64_t number = 0;
     std::string_view text{};  // into the reader's buffer
     std::vector<reply> items{};

@@ -83,6 +83,7 @@ void durable_line::send_next() {
         handlers.emplace_back([sent, i](const reply& said) {  // kept until the replicas have it
             item& mine = (*sent)[i];
             mine.is = said.is;
+            mine.helps = said.helps;
             mine.number = said.number;
             mine.text = said.text;
         });
@@ -102,10 +103,10 @@ void durable_line::answered(const std::shared_ptr<batch>& sent, const reply& wai
             again.push_back(std::move(one));
             continue;
         }
-        reply said{.is = one.is, .number = one.number, .text = one.text};
+        reply said{.is = one.is, .helps = one.helps, .number = one.number, .text = one.text};
         // A replica answers WAIT with an error, but where it sends us is in its answer to the script.
         if (waited.failure() || (waited.error() && !said.error()))
-            said = {.is = waited.is, .number = waited.number, .text = waited.text};
+            said = {.is = waited.is, .helps = waited.helps, .number = waited.number, .text = waited.text};
         one.done(said, replicas);
     }
     if (!again.empty()) {

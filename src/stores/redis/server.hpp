@@ -43,6 +43,7 @@ private:
         bool asking = false;
         bool by_source = false;
         reply::kind is = reply::kind::failed;
+        net::trouble::remedy helps{};
         std::int64_t number = 0;
         std::string text{};
     };
