@@ -64,14 +64,14 @@ void judge_replicas(const settings& how, const examination& seen, std::vector<fi
     }
 }
 
-std::string acl_remedy(const settings& how) {
-    return "in redis-cli: " + acl_command(how);
+std::string in_redis_cli(const std::string& line) {
+    return "in redis-cli: " + line;
 }
 
 void judge_rights(const settings& how, const examination& seen, std::vector<finding>& found) {
     const std::string user = base::quoted(how.user.empty() ? "default" : how.user);
     const auto needed = needed_rights(how);
-    const std::string remedy = acl_remedy(how);
+    const std::string remedy = in_redis_cli(acl_remedy(how));
     if (!seen.rights_unknown.empty()) {
         found.push_back({problem, "the user " + user + " may not ask what it may do: " + seen.rights_unknown, remedy});
         return;
@@ -88,7 +88,7 @@ void judge_rights(const settings& how, const examination& seen, std::vector<find
     else if (seen.may_flush)
         found.push_back({note,
                          "the user " + user + " may do more than locks need, such as FLUSHALL, which ends them all",
-                         "a user of its own; " + remedy});
+                         "a user of its own; " + in_redis_cli(acl_of_a_new_user(how))});
     else
         found.push_back({good, "the user " + user + " has the rights it needs", {}});
 }
@@ -106,7 +106,7 @@ void judge_clock(const examination& seen, std::vector<finding>& found) {
 }
 
 std::string remedy_of(const settings& how, const trouble& why) {
-    if (why.helps == trouble::remedy::rights) return acl_remedy(how);
+    if (why.helps == trouble::remedy::rights) return in_redis_cli(acl_remedy(how));
     if (why.hopeless || why.helps == trouble::remedy::told) return {};
     return "is it running, and is the address right? its log may say more";
 }

@@ -22,6 +22,12 @@ std::string channel_rule(const settings& how) {
     return "&" + everything_below(how.prefix);
 }
 
+std::string command_rules(const settings& how) {
+    std::string rules;
+    for (const right& one : needed_rights(how)) rules += " " + one.rule;
+    return rules;
+}
+
 }  // namespace
 
 std::vector<right> rights_of_scripts(const settings& how) {
@@ -100,14 +106,18 @@ std::string shown(const settings& how, std::span<const right> asked, std::span<c
 }
 
 std::string acl_rules(const settings& how) {
-    std::string rules = "resetkeys " + key_rule(how) + " resetchannels " + channel_rule(how) + " -@all";
-    for (const right& one : needed_rights(how)) rules += " " + one.rule;
-    return rules;
+    return "resetkeys " + key_rule(how) + " resetchannels " + channel_rule(how) + " -@all" + command_rules(how);
 }
 
-std::string acl_command(const settings& how) {
-    const bool own = !how.user.empty() && how.user != "default";
-    return "ACL SETUSER " + (own ? how.user : "mortise") + " on >PASSWORD " + acl_rules(how);
+std::string acl_of_a_new_user(const settings& how) {
+    const std::string name = how.user == "mortise" ? "mortise-locks" : "mortise";
+    return "ACL SETUSER " + name + " on >PASSWORD " + acl_rules(how);
+}
+
+// As a selector: beside ~* or &* Redis takes no pattern, and outside of one the commands would be for all of the user's keys.
+std::string acl_remedy(const settings& how) {
+    if (how.user.empty() || how.user == "default") return acl_of_a_new_user(how);
+    return "ACL SETUSER " + how.user + " (" + key_rule(how) + " " + channel_rule(how) + command_rules(how) + ")";
 }
 
 }  // namespace mortise::inline v0::stores::redis

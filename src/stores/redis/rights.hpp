@@ -43,7 +43,11 @@ std::string shown(const settings& how, std::span<const right> asked, std::span<c
 // What follows the user's name and password in an ACL, and nothing more than is needed.
 std::string acl_rules(const settings& how);
 
-// For redis-cli.
-std::string acl_command(const settings& how);
+// For redis-cli: makes a user that may do no more than that. Its name is not that of the address.
+std::string acl_of_a_new_user(const settings& how);
+
+// For redis-cli: gives the user of the address what it lacks, and takes nothing from it. The default user is left alone; a
+// new one is made instead.
+std::string acl_remedy(const settings& how);
 
 }  // namespace mortise::inline v0::stores::redis

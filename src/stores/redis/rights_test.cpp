@@ -1,6 +1,7 @@
 // The rights that are needed: those that are in the list, all of them, and no others.
 #include "stores/redis/rights.hpp"
 
+#include "stores/redis/bare_client.hpp"
 #include "stores/redis/servers/complaint.hpp"
 #include "stores/redis/servers/single.hpp"
 
@@ -35,12 +36,14 @@ protected:
         return "redis://few:" + std::string(canary) + "@" + address_ + "/" + std::to_string(how_.database) +
                "?timeout=1s&wait_timeout=100ms";
     }
-    void give(const std::string& rules) {
-        std::vector<std::string> words{"acl", "setuser", "few", "reset", "on", std::string(">") + canary};
-        std::istringstream in{rules};
+    // A line of redis-cli.
+    void say(const std::string& line) {
+        std::vector<std::string> words;
+        std::istringstream in{line};
         for (std::string word; in >> word;) words.push_back(word);
         on_.node().command(words);
     }
+    void give(const std::string& rules) { say("ACL SETUSER few reset on >" + std::string(canary) + " " + rules); }
 
     // What each verb complained of: "list: what".
     std::vector<std::string> complaints() {
@@ -130,8 +133,7 @@ TEST_F(redis_rights, each_of_the_list_is_needed_and_named_when_it_is_missing) {
         for (const std::string& what : heard) EXPECT_THAT(what, HasSubstr(command));
         const auto found = problems(url());
         ASSERT_EQ(found.size(), 1u);
-        EXPECT_THAT(found[0],
-                    AllOf(HasSubstr(command), HasSubstr(acl_command(how_)), Not(HasSubstr("mortise doctor"))));
+        EXPECT_THAT(found[0], AllOf(HasSubstr(command), HasSubstr(acl_remedy(how_)), Not(HasSubstr("mortise doctor"))));
         const bool locks = !complaint_of(url()).code;
         EXPECT_THAT(found[0], ::testing::StartsWith(locks ? "warning " : "problem "));
         EXPECT_EQ(locks, one.rule == "+scan" || one.rule == "+wait" || one.rule == "+info");
@@ -146,7 +148,7 @@ TEST_F(redis_rights, keys_and_channels_are_named_too) {
     EXPECT_THAT(heard.what,
                 AllOf(HasSubstr("'few' lacks ~mortise:*"), Not(HasSubstr("+hset")), HasSubstr("mortise doctor")));
     EXPECT_LT(heard.after, servers::long_patience / 2);
-    const auto line_is_given = ElementsAre(HasSubstr("-> in redis-cli: " + acl_command(how_)));
+    const auto line_is_given = ElementsAre(HasSubstr("-> in redis-cli: " + acl_remedy(how_)));
     EXPECT_THAT(problems(url()), line_is_given);
 
     give(acl_rules(how_) + " resetchannels &other:*");
@@ -154,6 +156,30 @@ TEST_F(redis_rights, keys_and_channels_are_named_too) {
     EXPECT_EQ(heard.code, errc::denied);
     EXPECT_THAT(heard.what, HasSubstr("channels"));
     EXPECT_THAT(problems(url()), line_is_given);
+}
+
+// The user of an application, who is to take locks too.
+TEST_F(redis_rights, the_line_for_a_user_that_is_there_only_adds) {
+    const auto answers = [&](std::initializer_list<std::string_view> words) {
+        std::string bytes;
+        append(bytes, words);
+        bare_client few{settings::of(base::url::parse(url())), ""};
+        return std::string(few.ask(bytes).text);
+    };
+    for (const char* former : {"~app:* &app:* +get +set", "~* &* +get +set", "~* &app:* +@all -hset"}) {
+        SCOPED_TRACE(former);
+        give(former);
+        const auto found = problems(url());
+        ASSERT_EQ(found.size(), 1u);
+        say(found[0].substr(found[0].find("ACL SETUSER")));
+        EXPECT_THAT(problems(url()), IsEmpty());
+        const auto heard = complaint_of(url());
+        EXPECT_FALSE(heard.code) << heard.what;
+        EXPECT_EQ(answers({"SET", "app:a", "kept"}), "OK");
+        EXPECT_EQ(answers({"GET", "app:a"}), "kept");
+        EXPECT_THAT(answers({"HSET", "app:h", "f", "v"}), ::testing::StartsWith("NOPERM")) << "it was for locks only";
+    }
+    EXPECT_THAT(complaints(), IsEmpty());
 }
 
 TEST_F(redis_rights, a_right_that_is_taken_away_later_is_missed_when_it_is_used) {
@@ -181,9 +207,24 @@ TEST(redis_acl, names_the_prefix_word_for_word) {
     how.prefix = "a*b";
     EXPECT_THAT(acl_rules(how),
                 ::testing::StartsWith("resetkeys ~a\\*b:* resetchannels &a\\*b:* -@all +eval +evalsha "));
-    EXPECT_THAT(acl_command(how), ::testing::StartsWith("ACL SETUSER mortise on >PASSWORD resetkeys "));
+    EXPECT_EQ(acl_of_a_new_user(how), "ACL SETUSER mortise on >PASSWORD " + acl_rules(how));
     how.user = "ann";
-    EXPECT_THAT(acl_command(how), ::testing::StartsWith("ACL SETUSER ann on >PASSWORD "));
+    EXPECT_THAT(acl_remedy(how), AllOf(::testing::StartsWith("ACL SETUSER ann (~a\\*b:* &a\\*b:* +eval +evalsha "),
+                                       ::testing::EndsWith(")")));
+}
+
+TEST(redis_acl, resets_no_user_that_is_there) {
+    settings how;
+    for (const char* user : {"", "default"}) {
+        how.user = user;
+        EXPECT_EQ(acl_remedy(how), acl_of_a_new_user(how)) << "the default user is that of all others too";
+    }
+    for (const char* user : {"ann", "mortise"}) {
+        how.user = user;
+        EXPECT_THAT(acl_remedy(how), AllOf(HasSubstr(std::string(" ") + user + " ("), Not(HasSubstr("reset")),
+                                           Not(HasSubstr("-@all")), Not(HasSubstr("PASSWORD"))));
+        EXPECT_THAT(acl_of_a_new_user(how), Not(HasSubstr(std::string(" ") + user + " ")));
+    }
 }
 
 TEST(redis_acl, names_exactly_what_the_scripts_call) {
@@ -199,11 +240,14 @@ TEST(redis_acl, names_exactly_what_the_scripts_call) {
     EXPECT_EQ(asked, called);
 }
 
-TEST(redis_acl, the_readme_shows_the_line) {
+TEST(redis_acl, the_readme_shows_the_lines) {
     std::ifstream in{std::string(MORTISE_SOURCE_DIR) + "/src/stores/redis/README.md"};
     std::stringstream text;
     text << in.rdbuf();
-    EXPECT_THAT(text.str(), HasSubstr("\n" + acl_command({}) + "\n"));
+    settings there;
+    there.user = "NAME";
+    EXPECT_THAT(text.str(),
+                AllOf(HasSubstr("\n" + acl_of_a_new_user({}) + "\n"), HasSubstr("\n" + acl_remedy(there) + "\n")));
 }
 
 TEST(redis_acl, a_cluster_and_a_database_need_more) {

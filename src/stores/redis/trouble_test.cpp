@@ -117,7 +117,10 @@ TEST(redis_in_trouble, a_server_that_says_nothing_or_is_not_there) {
     EXPECT_GT(rude.visits(), 2) << "it may have been starting";
     EXPECT_THAT(tried("127.0.0.1:" + std::to_string(testing::free_port())), HasSubstr("Connection refused"));
     EXPECT_THAT(doctors_words(with_secret(silent.address()) + "?timeout=200ms"),
-                AllOf(HasSubstr("problem " + silent.address() + ": has not answered"), Not(HasSubstr(canary))));
+                AllOf(HasSubstr("problem " + silent.address() + ": has not answered"), HasSubstr("-> is it running"),
+                      Not(HasSubstr(canary))));
+    EXPECT_THAT(doctors_words(with_secret(rude.address())),
+                AllOf(HasSubstr("before it said anything; if it speaks TLS"), HasSubstr("-> \n")));
 }
 
 TEST(redis_in_trouble, a_replica_instead_of_its_master) {
@@ -128,6 +131,7 @@ TEST(redis_in_trouble, a_replica_instead_of_its_master) {
     EXPECT_TRUE(heard.readable()) << heard.what;
     EXPECT_THAT(heard.what, AllOf(HasSubstr(replica.node().address()), HasSubstr("is a replica"),
                                   HasSubstr("give the master's address")));
+    EXPECT_THAT(doctors_words("redis://" + replica.node().address()), HasSubstr("or its sentinels' -> \n"));
 }
 
 TEST(redis_in_trouble, keys_of_others_are_left_alone) {
