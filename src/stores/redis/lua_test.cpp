@@ -203,6 +203,10 @@ public:
         const auto in_line = std::count_if(all.begin(), all.end(), [](const auto& f) { return f.first[0] == 'q'; });
         EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const auto& f) { return f.first[0] == 'w'; }), in_line);
         EXPECT_EQ(number(38), in_line);
+        // Marks of clients that wait.
+        if (in_line == 0) {
+            EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const auto& f) { return f.first[0] == 'c'; }), 0);
+        }
         return static_cast<std::size_t>(in_line);
     }
     std::uint32_t capacity() { return static_cast<std::uint32_t>(number(2)); }
@@ -354,6 +358,22 @@ protected:
 // Each step is a dozen trips to the server.
 std::uint64_t histories_of_each() {
     return std::getenv("MORTISE_STORMS_IN_FULL") != nullptr ? 2000 : testing::scale(60);
+}
+
+TEST_F(scripts_in_the_server, the_mark_of_a_client_that_waits_goes_with_the_last_that_waited) {
+    const scripts_under_test all;
+    scripted_state state = on_the_server(all)(0);
+    base::effects out;
+    const spi::time_point begun{std::chrono::hours{1}};
+    const base::kept_claim first{.id = {{1, 1}}, .session = 1, .weight = 1, .lease = std::chrono::seconds{1}};
+    const base::kept_claim second{.id = {{2, 2}}, .session = 7, .weight = 1, .lease = std::chrono::seconds{9}};
+    state.claim(first, 1, true, {begun, 1}, out);
+    state.claim(second, 1, true, {begun, 2}, out);
+    EXPECT_EQ(state.waiting(), 1u);
+    state.settle({begun + std::chrono::seconds{2}, 3},
+                 out);  // says for the first time that it is alive, and is granted
+    ASSERT_EQ(out.granted.size(), 1u);
+    EXPECT_EQ(state.waiting(), 0u);
 }
 
 class redis_scripts : public scripts_in_the_server, public ::testing::WithParamInterface<histories::kind> {};

@@ -145,6 +145,9 @@ local function save(lease)
     s.head, s.tail = 0, 0
     if s.refreshed > 0 then
       s.refreshed = 0
+      for field in pairs(changed) do  -- what this script was to write
+        if string.sub(field, 1, 1) == 'c' then changed[field] = nil end
+      end
       for _, field in ipairs(redis.call('HKEYS', key)) do
         if string.sub(field, 1, 1) == 'c' then changed[field] = false end
       end
