@@ -6,6 +6,7 @@
 #include <mortise/config.hpp>
 
 #include <charconv>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -22,6 +23,16 @@ using address_options = std::map<std::string, std::function<void(const std::stri
 
 // Does it for all options of the address. One that is not known is refused, with a list of those that are.
 void read_options(const url& address, const address_options& known);
+
+// The option's value as a time between these: "500ms", "2s".
+std::chrono::milliseconds duration_in(const url& address, const std::string& option, const std::string& text,
+                                      std::chrono::milliseconds least = std::chrono::milliseconds{1},
+                                      std::chrono::milliseconds most = std::chrono::hours{1});
+
+// The first line of the file that the option names, which nobody but its owner may be able to read.
+std::string secret_in(const url& address, const std::string& option, const std::string& path);
+// The same of the option password_file, beside which the address must not hold a password.
+std::string password_in(const url& address, const std::string& path);
 
 // The whole text is a number, and in these bounds.
 template <class Number>

@@ -10,9 +10,6 @@
 #include <cstdint>
 #include <fstream>
 #include <optional>
-#include <sstream>
-
-#include <sys/stat.h>
 
 namespace mortise::inline v0::stores::etcd {
 namespace {
@@ -30,34 +27,9 @@ std::string address_in(const base::url& address, std::string_view text) {
     return std::string(text);
 }
 
-enum class privacy { open, secret };
-
-std::string contents_of(const base::url& address, const std::string& option, const std::string& path, privacy kept) {
-    struct ::stat about {};
-    const std::ifstream file{path};
-    std::ostringstream text;
-    if (!file || !(text << file.rdbuf())) base::bad_address(address, option + ": cannot read " + base::quoted(path));
-    if (kept == privacy::secret && ::stat(path.c_str(), &about) == 0 && (about.st_mode & 077) != 0)
-        base::bad_address(address, option + ": others may read " + base::quoted(path) + "; chmod 600 it");
-    return text.str();
-}
-
-std::string readable_file(const base::url& address, const std::string& option, const std::string& path, privacy kept) {
-    static_cast<void>(contents_of(address, option, path, kept));
+std::string readable_file(const base::url& address, const std::string& option, const std::string& path) {
+    if (!std::ifstream{path}) base::bad_address(address, option + ": cannot read " + base::quoted(path));
     return path;
-}
-
-std::string first_line_of(const std::string& text) {
-    return text.substr(0, std::min(text.find_first_of("\r\n"), text.size()));
-}
-
-std::chrono::nanoseconds duration_of(const base::url& address, const std::string& option, const std::string& text) {
-    const std::size_t unit = std::min(text.find_first_not_of("0123456789"), text.size());
-    const auto count = base::number_in<std::int64_t>(std::string_view{text}.substr(0, unit), 1, 3'600'000);
-    const bool whole = text.substr(unit) == "s";
-    if (!count || (!whole && text.substr(unit) != "ms") || (whole && *count > 3600))
-        base::bad_address(address, option + " must be a duration of 1ms to 1h, like 500ms or 2s");
-    return std::chrono::milliseconds{whole ? *count * 1000 : *count};
 }
 
 }  // namespace
@@ -105,23 +77,22 @@ settings settings::of(const base::url& address) {
                      address, "prefix must be 1 to 100 bytes without percent signs, spaces and a slash at its end");
              s.prefix = v;
          }},
-        {"timeout", [&](const std::string& v) { s.timeout = duration_of(address, "timeout", v); }},
+        {"timeout", [&](const std::string& v) { s.timeout = base::duration_in(address, "timeout", v); }},
         {"protocol",
          [&](const std::string& v) {
              if (v != "concurrency" && v != "native")
                  base::bad_address(address, "protocol must be native or concurrency");
              if (v == "concurrency") s.protocol = layout::concurrency;
          }},
-        {"ca", [&](const std::string& v) { s.tls.ca = readable_file(address, "ca", v, privacy::open); }},
-        {"cert", [&](const std::string& v) { s.tls.certificate = readable_file(address, "cert", v, privacy::open); }},
-        {"key", [&](const std::string& v) { s.tls.key = readable_file(address, "key", v, privacy::secret); }},
-        {"server_name", [&](const std::string& v) { s.tls.server_name = v; }},
-        {"password_file",
+        {"ca", [&](const std::string& v) { s.tls.ca = readable_file(address, "ca", v); }},
+        {"cert", [&](const std::string& v) { s.tls.certificate = readable_file(address, "cert", v); }},
+        {"key",
          [&](const std::string& v) {
-             if (!s.password.empty())
-                 base::bad_address(address, "a password stands in the address and in password_file; leave one out");
-             s.password = first_line_of(contents_of(address, "password_file", v, privacy::secret));
+             static_cast<void>(base::secret_in(address, "key", v));
+             s.tls.key = v;
          }},
+        {"server_name", [&](const std::string& v) { s.tls.server_name = v; }},
+        {"password_file", [&](const std::string& v) { s.password = base::password_in(address, v); }},
     };
     base::read_options(address, options);
     if (s.protocol == layout::concurrency && address.query.contains("prefix"))

@@ -6,10 +6,7 @@
 #include <mortise/error.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
-
-#include <sys/stat.h>
 
 namespace mortise::inline v0::stores::redis {
 namespace {
@@ -29,26 +26,6 @@ endpoint endpoint_of(const base::url& address, std::string_view text, std::uint1
         found.host = found.host.substr(1, found.host.size() - 2);
     if (found.host.empty()) base::bad_address(address, "a host is missing; write redis://127.0.0.1");
     return found;
-}
-
-std::string first_line_of(const base::url& address, const std::string& option, const std::string& path) {
-    struct ::stat about {};
-    std::string line;
-    std::ifstream file{path};
-    if (!file || !std::getline(file, line)) base::bad_address(address, option + ": cannot read " + base::quoted(path));
-    if (::stat(path.c_str(), &about) == 0 && (about.st_mode & 077) != 0)
-        base::bad_address(address, option + ": others may read " + base::quoted(path) + "; chmod 600 it");
-    if (line.ends_with('\r')) line.pop_back();
-    return line;
-}
-
-std::chrono::nanoseconds duration_of(const base::url& address, const std::string& option, const std::string& text) {
-    const std::size_t unit = std::min(text.find_first_not_of("0123456789"), text.size());
-    const auto count = base::number_in<std::int64_t>(std::string_view{text}.substr(0, unit), 1, 3'600'000);
-    const bool whole = text.substr(unit) == "s";
-    if (!count || (!whole && text.substr(unit) != "ms") || (whole && *count > 3600))
-        base::bad_address(address, option + " must be a duration of 1ms to 1h, like 500ms or 2s");
-    return std::chrono::milliseconds{whole ? *count * 1000 : *count};
 }
 
 }  // namespace
@@ -93,7 +70,7 @@ settings settings::of(const base::url& address) {
                  base::bad_address(address, "prefix must be 1 to 100 bytes without braces and spaces");
              s.prefix = v;
          }},
-        {"timeout", [&](const std::string& v) { s.timeout = duration_of(address, "timeout", v); }},
+        {"timeout", [&](const std::string& v) { s.timeout = base::duration_in(address, "timeout", v); }},
         {"tls",
          [&](const std::string& v) {
              if (v != "1" && v != "0") base::bad_address(address, "tls must be 0 or 1");
@@ -104,22 +81,18 @@ settings settings::of(const base::url& address) {
         {"cert", [&](const std::string& v) { s.tls.certificate = v; }},
         {"key", [&](const std::string& v) { s.tls.key = v; }},
         {"server_name", [&](const std::string& v) { s.tls.server_name = v; }},
-        {"password_file",
-         [&](const std::string& v) {
-             if (!s.password.empty())
-                 base::bad_address(address, "a password stands in the address and in password_file; leave one out");
-             s.password = first_line_of(address, "password_file", v);
-         }},
+        {"password_file", [&](const std::string& v) { s.password = base::password_in(address, v); }},
         {"sentinel_user", [&](const std::string& v) { s.sentinel_user = v; }},
         {"sentinel_password_file",
-         [&](const std::string& v) { s.sentinel_password = first_line_of(address, "sentinel_password_file", v); }},
+         [&](const std::string& v) { s.sentinel_password = base::secret_in(address, "sentinel_password_file", v); }},
         {"wait",
          [&](const std::string& v) {
              const auto given = base::number_in<unsigned>(v, 0, 100);
              if (!given) base::bad_address(address, "wait must be a number of replicas, 0 to 100");
              s.replicas = *given;
          }},
-        {"wait_timeout", [&](const std::string& v) { s.replica_timeout = duration_of(address, "wait_timeout", v); }},
+        {"wait_timeout",
+         [&](const std::string& v) { s.replica_timeout = base::duration_in(address, "wait_timeout", v); }},
     };
     base::read_options(address, options);
     if (!s.user.empty() && s.password.empty())

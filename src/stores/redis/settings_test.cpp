@@ -128,7 +128,7 @@ TEST(redis_settings, slips_are_named_with_what_to_write) {
         {"redis://h?prefix=", "prefix must be"},
         {"redis://h?prefix=a%7Bb", "prefix must be"},
         {"redis://h?prefix=a%20b", "prefix must be"},
-        {"redis://h?timeout=2", "timeout must be a duration of 1ms to 1h"},
+        {"redis://h?timeout=2", "timeout must be a duration of 1 ms to 1 h"},
         {"redis://h?timeout=s", "timeout must be a duration"},
         {"redis://h?timeout=0s", "timeout must be"},
         {"redis://h?timeout=-1s", "timeout must be"},

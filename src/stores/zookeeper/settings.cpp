@@ -5,28 +5,17 @@
 
 #include <mortise/error.hpp>
 
-#include <charconv>
-#include <fstream>
-#include <optional>
-
-#include <sys/stat.h>
+#include <cstdint>
 
 namespace mortise::inline v0::stores::zookeeper {
 namespace {
 
 constexpr int usual_port = 2181;
 
-std::optional<int> whole_number(std::string_view text, int least, int most) {
-    int n = 0;
-    const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (failed != std::errc{} || stop != text.data() + text.size() || n < least || n > most) return std::nullopt;
-    return n;
-}
-
 std::string server_of(const base::url& address, const std::string& host) {
     const std::size_t colon = host.rfind(':');
     const bool has_port = colon != std::string::npos && host.find(']', colon) == std::string::npos;
-    if (has_port && !whole_number(std::string_view{host}.substr(colon + 1), 1, 65535))
+    if (has_port && !base::number_in<std::uint16_t>(std::string_view{host}.substr(colon + 1), 1, 65535))
         base::bad_address(address, "the port of " + base::quoted(host) + " must be 1 to 65535");
     if ((has_port ? colon : host.size()) == 0)
         base::bad_address(address, "a host is missing; write zookeeper://127.0.0.1");
@@ -48,28 +37,6 @@ std::string root_of(const base::url& address) {
     return root;
 }
 
-std::chrono::milliseconds session_of(const base::url& address, const std::string& text) {
-    const std::size_t unit = std::min(text.find_first_not_of("0123456789"), text.size());
-    const bool seconds = text.substr(unit) == "s";
-    const auto count = whole_number(std::string_view{text}.substr(0, unit), 1, 3'600'000);
-    const int scale = seconds ? 1000 : 1;
-    if (!count || (!seconds && text.substr(unit) != "ms") || *count > 3'600'000 / scale || *count * scale < 1000)
-        base::bad_address(address, "session must be a duration of 1s to 1h, like 30s");
-    return std::chrono::milliseconds{*count * scale};
-}
-
-std::string secret_in(const base::url& address, const std::string& path) {
-    struct ::stat about {};
-    std::string line;
-    std::ifstream file{path};
-    if (!file || !std::getline(file, line))
-        base::bad_address(address, "password_file: cannot read " + base::quoted(path));
-    if (::stat(path.c_str(), &about) == 0 && (about.st_mode & 077) != 0)
-        base::bad_address(address, "password_file: others may read " + base::quoted(path) + "; chmod 600 it");
-    if (line.ends_with('\r')) line.pop_back();
-    return line;
-}
-
 }  // namespace
 
 settings settings::of(const base::url& address) {
@@ -82,13 +49,9 @@ settings settings::of(const base::url& address) {
     s.password = address.password;
 
     const base::address_options options{
-        {"session", [&](const std::string& v) { s.session = session_of(address, v); }},
-        {"password_file",
-         [&](const std::string& v) {
-             if (!s.password.empty())
-                 base::bad_address(address, "a password stands in the address and in password_file; leave one out");
-             s.password = secret_in(address, v);
-         }},
+        {"session",
+         [&](const std::string& v) { s.session = base::duration_in(address, "session", v, std::chrono::seconds{1}); }},
+        {"password_file", [&](const std::string& v) { s.password = base::password_in(address, v); }},
         {"protocol",
          [&](const std::string& v) {
              if (v != "curator") base::bad_address(address, "protocol must be curator, or left out for our own");
