@@ -34,14 +34,15 @@ TEST_P(ends_storm, every_way_to_end_frees_the_lock) {
             if (one.what == "pause") continue;
             // "pause" keeps the lock for ever, so it is killed when it has got it.
             worker& sleeper = workers_.back();
+            int status = -1;
             EXPECT_TRUE(eventually(
                 [&] {
                     if (!sleeper.gone && all_.inside == arena::code(sleeper.lane, sleeper.pid)) murder(sleeper);
-                    int status = 0;
                     return ::waitpid(one.pid, &status, WNOHANG) == one.pid;
                 },
                 60s))
                 << one.what;
+            EXPECT_EQ(status, one.what == "abort" ? SIGABRT : 0) << one.what;  // any other: it never got in
             one.gone = true;
         }
         if (worker& sleeper = workers_.back(); !sleeper.gone) murder(sleeper);
