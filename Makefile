@@ -10,7 +10,7 @@ test:
 asan tsan:
 	@.ci/preset $@
 
-# The storms alone, in full length.
+# The storms alone, in full length; those of processes on every store that processes can meet on.
 storms:
 	@./test -N >/dev/null
 	@failed=0; for program in build/tests/storm_tests build/tests/process_storm_tests \

@@ -3,6 +3,7 @@
 
 #include <mortise/config.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,8 +29,9 @@ public:
     // Whether several processes can meet on it. Those stores go through the storms of processes too.
     virtual bool spans_processes() const noexcept { return true; }
 
-    // Whether a holder's death frees its locks at once, not only when its lease ends. The storms kill thousands.
-    virtual bool notices_deaths() const noexcept { return true; }
+    // How soon a holder's death can free its locks. Zero: the store notices it at once. Else the shortest lease there is, or
+    // whatever else has to end first. The storms kill thousands, or fewer where each costs time.
+    virtual std::chrono::milliseconds frees_the_dead_after() const noexcept { return {}; }
 
     // What is left at one of its addresses when nobody uses it any more.
     struct remains {

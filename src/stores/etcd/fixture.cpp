@@ -17,7 +17,7 @@ public:
 
     std::string_view store() const noexcept override { return name_; }
     std::string reason_against(std::string_view) const override { return {}; }
-    bool notices_deaths() const noexcept override { return false; }
+    std::chrono::milliseconds frees_the_dead_after() const noexcept override { return std::chrono::seconds{2}; }
 
     std::string fresh_url() override {
         if (!cluster_) cluster_ = std::make_unique<servers::cluster>(members_);

@@ -57,7 +57,7 @@ public:
 
     std::string_view store() const noexcept override { return name_; }
     std::string reason_against(std::string_view) const override { return {}; }
-    bool notices_deaths() const noexcept override { return false; }
+    std::chrono::milliseconds frees_the_dead_after() const noexcept override { return std::chrono::milliseconds{100}; }
 
     std::string fresh_url() override {
         if (!servers_) servers_ = start_();

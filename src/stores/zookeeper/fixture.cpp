@@ -2,6 +2,7 @@
 
 #include "stores/zookeeper/servers/ensemble.hpp"
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -15,7 +16,7 @@ public:
 
     std::string_view store() const noexcept override { return name_; }
     std::string reason_against(std::string_view) const override { return {}; }
-    bool notices_deaths() const noexcept override { return false; }
+    std::chrono::milliseconds frees_the_dead_after() const noexcept override { return std::chrono::seconds{4}; }
 
     std::string fresh_url() override {
         if (!servers_) servers_ = std::make_unique<servers::ensemble>(members_);

@@ -28,6 +28,7 @@ struct arena {
     // Set by the storm before it hires.
     std::atomic<std::int64_t> linger;     // how long to stay inside, in nanoseconds
     std::atomic<std::int64_t> lease;      // of the claims, in nanoseconds; 0: none
+    std::atomic<std::uint32_t> served;    // the store is a server, which may be kept from answering
     std::atomic<std::uint32_t> fifo;      // order::fifo, not the defaults
     std::atomic<std::uint32_t> notes;     // workers write down their claims, next to this file
     std::atomic<std::uint32_t> specimen;  // of a store that says "in line" too early
@@ -45,6 +46,7 @@ struct arena {
     std::atomic<std::uint64_t> named;        // errors that name the stopped process
     std::atomic<std::uint64_t> unnamed;      // errors that do not
     std::atomic<std::uint64_t> timeouts;     // waits that ended without a grant
+    std::atomic<std::uint64_t> unanswered;   // waits that ended before a server had answered at all
     std::atomic<std::uint64_t> newest_valid;
     std::atomic<std::uint64_t> superseded;  // holds that were not valid any more when somebody had followed
     char last_error[512];
@@ -78,24 +80,49 @@ struct arena {
 
     void enter(int lane, std::uint64_t token, std::int64_t now) {
         const std::uint64_t before = inside.exchange(code(lane, ::getpid()));
-        if (before != 0) {
-            const auto whose = static_cast<int>(before >> 32) - 1;
-            if (whose < 0 || whose >= most_lanes || lanes[whose].doomed != static_cast<std::int32_t>(before)) {
-                ++overlaps;
-            } else {
-                taken_at = now;
-                taken_from = before;
-            }
-        }
+        if (before != 0 && !follow_the_dead(before, now)) ++overlaps;
         if (last_token.exchange(token) >= token) ++disorders;
-        raise(most_turns, (token & turn_mask) + 1);
-        count(lane);
+        count(lane, token);
     }
     void leave(int lane) {
         std::uint64_t mine = code(lane, ::getpid());
         if (!inside.compare_exchange_strong(mine, 0)) ++overlaps;
     }
-    void count(int lane) {
+
+    // `newest`: newest_valid, from before this hold was asked for.
+    void enter_on_lease(int lane, std::uint64_t token, std::uint64_t newest, std::int64_t now) {
+        follow_the_dead(inside.exchange(code(lane, ::getpid())), now);
+        last_token = token;
+        if (token <= newest) ++disorders;
+        count(lane, token);
+    }
+    // Whether nobody has followed yet.
+    template <class Hold>
+    bool stays_on_lease(const Hold& mine) {
+        const std::uint64_t token = mine.token().value();
+        const std::uint64_t newest = newest_valid;
+        const bool still = mine.valid();  // after that look
+        if (newest > token) {
+            ++(still ? overlaps : superseded);
+            return false;
+        }
+        if (still) raise(newest_valid, token);
+        return true;
+    }
+    void leave_on_lease(int lane) {
+        std::uint64_t mine = code(lane, ::getpid());
+        inside.compare_exchange_strong(mine, 0);
+    }
+
+    bool follow_the_dead(std::uint64_t before, std::int64_t now) {
+        const auto whose = static_cast<int>(before >> 32) - 1;
+        if (whose < 0 || whose >= most_lanes || lanes[whose].doomed != static_cast<std::int32_t>(before)) return false;
+        taken_at = now;
+        taken_from = before;
+        return true;
+    }
+    void count(int lane, std::uint64_t token) {
+        raise(most_turns, (token & turn_mask) + 1);
         ++entries;
         ++lanes[lane].entries;
     }

@@ -30,6 +30,7 @@ struct kind_page {
     std::uint64_t capacity = 1;
     std::array<std::uint64_t, most_classes> weights{0, 1};
     std::chrono::milliseconds patience{60'000};  // of a wait that ought to end with a grant
+    std::chrono::microseconds linger{0};         // now and then inside, where an entry takes longer than a stay
 
     struct lane_notes {
         // How often it changed (32 bits), the life of its process (24), class of the weight (8).
@@ -120,7 +121,10 @@ public:
     }
     // Right before it is given back, in part or as a whole.
     void lower(std::size_t name, std::size_t weight_class) { write(name, weight_class); }
-    void leave(std::size_t name) { write(name, 0); }
+    void leave(std::size_t name) {
+        write(name, 0);
+        mine().is = kind_page::doing::nothing;
+    }
 
 private:
     kind_page::lane_notes& mine() { return page_.all[lane_]; }

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,7 +29,7 @@ protected:
 
     // The whole length is for `make storms`; a tenth of it is enough for every day.
     static std::uint64_t at_length(std::uint64_t operations) {
-        return scale(std::getenv("MORTISE_STORMS_IN_FULL") != nullptr ? operations : operations / 10);
+        return GetParam().entries(in_full() ? operations : operations / 10);
     }
 
     // What is to stand before the store in each process; and whether each writes down its claims.
@@ -64,7 +63,8 @@ protected:
         }};
     }
     client connect(const std::shared_ptr<claim_notes>& notes) const {
-        const client_options options{.label = "storm"};
+        client_options options{.label = "storm"};
+        if (GetParam().by_lease()) options.lease = GetParam().lease();
         if (!wrap_ && !noted_) return client{url_, options};
         spi::store_factory made = spi::factory_of(url_);
         if (wrap_) made = wrap_(std::move(made));
@@ -99,13 +99,19 @@ protected:
     template <class User>
     void run(const char* which, std::uint64_t quota, bool kill = true) {
         User::set(*page_);
+        if (kill && GetParam().by_lease()) page_->linger = 2ms;
         for (std::size_t p = 0; p < kind_page::processes; ++p) hire<User>(p);
         EXPECT_TRUE(everybody_moves()) << "before the storm";
         const auto begun = steady_clock::now();
         const std::uint64_t first = page_->operations();
         const auto done = [&] { return page_->operations() - first >= quota; };
-        while (kill && (!done() || kills_ < 30) && !HasFailure() && steady_clock::now() - begun < 200s) {
-            std::this_thread::sleep_for(std::chrono::microseconds{dice_() % 40'000});
+        // Where a death costs seconds, there is work to be done between two of them.
+        const bool by_lease = GetParam().by_lease();
+        const std::uint64_t least = by_lease ? GetParam().deaths(400) : 30;
+        const unsigned pause = by_lease ? 1'000'000 : 40'000;
+        const auto enough = [&] { return kills_ >= least && (by_lease || done()); };
+        while (kill && !enough() && !HasFailure() && steady_clock::now() - begun < 200s) {
+            std::this_thread::sleep_for(std::chrono::microseconds{dice_() % pause});
             kill_one<User>();
         }
         EXPECT_TRUE(eventually(done, 200s)) << "only " << page_->operations() << " operations";
@@ -164,7 +170,8 @@ protected:
     // Whoever does `what`, if anybody is seen to; else anybody.
     std::size_t somebody(doing what) {
         const std::size_t first = dice_() % kind_page::lanes;
-        for (int spin = 0; spin < 1000; ++spin)
+        const auto seen_until = steady_clock::now() + (GetParam().by_lease() ? 200ms : 0ms);
+        for (int spin = 0; spin < 1000 || steady_clock::now() < seen_until; ++spin)
             for (std::size_t i = 0; i < kind_page::lanes; ++i)
                 if (const std::size_t lane = (first + i) % kind_page::lanes; page_->all[lane].is == what)
                     return lane / kind_page::threads;

@@ -35,7 +35,9 @@ protected:
     void ask() { lane_.does(doing::asking); }
     // Now and then somebody else runs while we are inside.
     void work() {
-        if (below(16) == 0) std::this_thread::yield();
+        if (below(16) != 0) return;
+        std::this_thread::yield();
+        std::this_thread::sleep_for(lane_.page().linger);
     }
     bool must(bool got) {
         if (!got) ++lane_.page().stuck;

@@ -26,7 +26,11 @@ protected:
 };
 EVERY_STORE_OF_PROCESSES(kinds_storm);
 
-TEST_P(kinds_storm, shared_mutex_in_every_way) {
+// Of all kinds, the one that asks most of a store.
+class readers_and_writers_storm : public kinds_storm {};
+EVERY_QUICK_STORE_OF_PROCESSES(readers_and_writers_storm);
+
+TEST_P(readers_and_writers_storm, shared_mutex_in_every_way) {
     run<shared_mutex_user>("shared_mutex", at_length(1'000'000));
     EXPECT_GT(page_->beside, 0u);
     expect_clean_end();

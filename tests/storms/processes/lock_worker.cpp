@@ -40,58 +40,71 @@ std::int64_t now() {
 
 mortise::claim_options wanted(const arena& all) {
     mortise::claim_options options{.wait = 500ms};
-    if (all.lease != 0) options.lease = std::chrono::nanoseconds{all.lease};
     if (all.fifo != 0) options.order = mortise::order::fifo;
     return options;
 }
 
-void visit(arena& all, int lane, mortise::hold& mine) {
-    const std::int64_t entered = now();
-    all.enter(lane, mine.token().value(), entered);
-    while (now() - entered < all.linger) std::this_thread::yield();
-    all.leave(lane);
-    mine.release();
+mortise::client_options client_of(const arena& all) {
+    mortise::client_options options{.label = "storm"};
+    if (all.lease != 0) options.lease = std::chrono::nanoseconds{all.lease};
+    return options;
 }
 
-// `before`: the newest token that somebody had found valid before this hold was asked for.
-void visit_on_lease(arena& all, int lane, mortise::hold& mine, std::uint64_t before) {
-    const std::int64_t entered = now();
-    const std::uint64_t token = mine.token().value();
-    std::uint64_t me = arena::code(lane, ::getpid());
-    all.inside = me;  // for the storm, which looks for somebody to stop
-    if (token <= before) ++all.disorders;
-    bool last_look = false;
-    while (!last_look) {
-        last_look = now() - entered >= all.linger;
-        const std::uint64_t newest = all.newest_valid;
-        const bool valid = mine.valid();
-        if (newest > token) {
-            ++(valid ? all.overlaps : all.superseded);
-            break;
+// One hold on the arena. Made before it is asked for.
+class stay {
+public:
+    stay(arena& all, int lane) : all_(all), lane_(lane), newest_(all.newest_valid) {}
+
+    void enter(const mortise::hold& mine) {
+        const std::uint64_t token = mine.token().value();
+        if (all_.lease != 0) {
+            all_.enter_on_lease(lane_, token, newest_, now());
+        } else {
+            all_.enter(lane_, token, now());
         }
-        if (valid) arena::raise(all.newest_valid, token);
-        if (!last_look) std::this_thread::yield();
     }
-    all.inside.compare_exchange_strong(me, 0);
-    all.count(lane);
-    mine.release();
-}
+    // Whether nobody has followed, as far as can be told.
+    bool look(const mortise::hold& mine) { return all_.lease == 0 || all_.stays_on_lease(mine); }
+    void linger(const mortise::hold& mine) {
+        for (const std::int64_t entered = now(); now() - entered < all_.linger; std::this_thread::yield())
+            if (!look(mine)) return;
+        look(mine);  // also after a stay that was short, or during which it was stopped
+    }
+    void leave() {
+        if (all_.lease != 0) {
+            all_.leave_on_lease(lane_);
+        } else {
+            all_.leave(lane_);
+        }
+    }
+    void visit(mortise::hold& mine) {
+        enter(mine);
+        if (look(mine)) linger(mine);
+        leave();
+        mine.release();
+    }
+
+private:
+    arena& all_;
+    const int lane_;
+    const std::uint64_t newest_;
+};
 
 void loop(mortise::client& locks, arena& all, int lane) {
     const mortise::claim_options options = wanted(all);
     while (all.over == 0) {
-        const std::uint64_t newest = all.newest_valid;
+        stay here{all, lane};
         mortise::attempt got = locks.try_acquire("storm", options);
-        if (got && options.lease) {
-            visit_on_lease(all, lane, *got, newest);
-        } else if (got) {
-            visit(all, lane, *got);
+        if (got) {
+            here.visit(*got);
         } else if (got.reason() == mortise::errc::timed_out) {
             ++all.timeouts;
             const auto& holder = got.refusal().holder;
             if (holder && holder->pid == all.last_stopped) ++all.lanes[lane].named;
+        } else if (all.served != 0 && got.reason() == mortise::errc::unreachable) {
+            ++all.unanswered;  // its disk or processor was busy for longer than the wait
         } else {
-            all.complain(lane, got.refusal().describe());
+            all.complain(lane, "attempt " + std::to_string(all.lanes[lane].attempts) + ": " + got.refusal().describe());
         }
         ++all.lanes[lane].attempts;
     }
@@ -99,7 +112,7 @@ void loop(mortise::client& locks, arena& all, int lane) {
 
 // A store, as it is or bent for the purpose of the storm.
 mortise::client connect(const std::string& store, const arena& all, const std::shared_ptr<claim_notes>& notes) {
-    const mortise::client_options options{.label = "storm"};
+    const mortise::client_options options = client_of(all);
     if (all.notes == 0) return mortise::client{store, options};
     auto inner = mortise::spi::factory_of(store);
     if (all.specimen != 0)
@@ -114,17 +127,19 @@ void born(const std::string& store, arena& all, int lane, mortise::client& of_pa
     if (n % 3 == 0) ::_exit(0);
     if (of_parent.try_acquire("storm").reason() != mortise::errc::forked)
         all.complain(lane, "the parent's client serves a child");
-    mortise::client own{store};
+    mortise::client own{store, client_of(all)};
     for (int i = 0; i < 3; ++i) {
-        mortise::attempt got = own.try_acquire("storm", {.wait = 20s});
+        stay here{all, lane};
+        mortise::attempt got = own.try_acquire("storm", {.wait = 90s});  // for the leases of dead ones, if need be
         if (!got) {
             all.complain(lane, "child: " + got.refusal().describe());
         } else if (n % 3 == 1 && i == 2) {
-            all.enter(lane, got->token().value(), now());
-            all.leave(lane);
+            here.enter(*got);
+            here.look(*got);
+            here.leave();
             ::_exit(0);  // still holding
         } else {
-            visit(all, lane, *got);
+            here.visit(*got);
         }
     }
     ::_exit(0);
@@ -136,7 +151,7 @@ void fork_often(const std::string& store, mortise::client& locks, arena& all, in
         const pid_t pid = ::fork();
         if (pid == 0) {
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            ::alarm(60);
+            ::alarm(280);
             born(store, all, lane, locks, n);
         }
         children.push_back(pid);
@@ -163,11 +178,13 @@ int run(const std::string& store, const std::string& page, int lane, const std::
         if (all.notes != 0) notes->save(arena::notes_file(page, lane));
         return 0;
     }
-    const mortise::hold mine = locks.acquire("storm", {.wait = 20s});
-    all.enter(lane, mine.token().value(), now());
+    stay here{all, lane};
+    const mortise::hold mine = locks.acquire("storm", {.wait = 90s});
+    here.enter(mine);
+    here.look(mine);
     if (what == "pause")
         while (true) ::pause();
-    all.leave(lane);
+    here.leave();
     if (what == "exit") std::exit(0);
     if (what == "quick_exit") std::quick_exit(0);
     if (what == "_exit") ::_exit(0);

@@ -60,7 +60,7 @@ EVERY_STORE_OF_PROCESSES(shares_storm);
 
 // First come, first served between processes, but for the turns that one may take on its grant.
 TEST_P(shares_storm, four_processes_of_four_threads_share_evenly) {
-    const outcome found = contend("shares", 4, 4, scale(1'000'000));
+    const outcome found = contend("shares", 4, 4, where_.entries(1'000'000));
     EXPECT_EQ(found.order.inversions, 0u);
     EXPECT_GT(found.order.contested, 0u);
     EXPECT_LE(all_.most_turns, client_options{}.hand_over_turns);
@@ -71,7 +71,7 @@ TEST_P(shares_storm, four_processes_of_four_threads_share_evenly) {
 // First come, first served between all threads of all processes.
 TEST_P(shares_storm, a_demand_for_fifo_is_met_across_processes) {
     all_.fifo = 1;
-    const outcome found = contend("fifo", 4, 4, scale(100'000));
+    const outcome found = contend("fifo", 4, 4, where_.entries(100'000));
     EXPECT_EQ(found.order.inversions, 0u);
     EXPECT_GT(found.order.contested, 0u);
     EXPECT_EQ(all_.most_turns, 1u);

@@ -1,8 +1,11 @@
 // Storms of processes: several of lock_worker contend for one name of a store while something happens to them.
 //
-//     class X : public process_storm {};  // each test runs on every store that processes can meet on
+//     class X : public process_storm {};
 //     EVERY_STORE_OF_PROCESSES(X);
 //     TEST_P(X, ...) { hire(0, "loop"); ... expect_clean_end(); }
+//
+// In full length (MORTISE_STORMS_IN_FULL) each test runs on every store that processes can meet on. For every day those are enough
+// that notice a death at once; EVERY_QUICK_STORE_OF_PROCESSES adds those with short leases.
 //
 // MORTISE_STORM_STORE=<address> takes that store instead, for one that runs elsewhere.
 #pragma once
@@ -14,6 +17,7 @@
 #include <mortise/client.hpp>
 #include <mortise/spi/fixture.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -41,23 +45,50 @@ inline double seconds_since(steady_clock::time_point begun) {
     return ms(steady_clock::now() - begun) / 1000;
 }
 
+inline bool in_full() {
+    return std::getenv("MORTISE_STORMS_IN_FULL") != nullptr;
+}
+
 // Where a storm takes place.
 struct ground {
     std::string name;
-    spi::fixture* fixture = nullptr;  // none: an address from outside
+    spi::fixture* fixture = nullptr;
+    std::chrono::milliseconds frees_the_dead_after{};
+    std::string address{};  // where there is no fixture
 
-    std::string fresh_url() const {
-        return fixture != nullptr ? fixture->fresh_url() : std::getenv("MORTISE_STORM_STORE");
+    std::string fresh_url() const { return fixture != nullptr ? fixture->fresh_url() : address; }
+
+    // Holds end by time, and not before that when their holder dies.
+    bool by_lease() const { return frees_the_dead_after > 0ms; }
+    // Long enough to be renewed on a busy machine; zero where none is needed.
+    std::chrono::nanoseconds lease() const {
+        return by_lease() ? std::max<std::chrono::nanoseconds>(2s, frees_the_dead_after) : 0s;
     }
+    // So many deaths, or fewer where each costs a lease.
+    std::uint64_t deaths(std::uint64_t usual) const {
+        if (!by_lease()) return scale(usual);
+        const auto seconds = static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(lease()).count());
+        return std::max<std::uint64_t>(2, scale(usual / seconds / (in_full() ? 20 : 100)));
+    }
+    // So many entries, or fewer where each is a trip to a server.
+    std::uint64_t entries(std::uint64_t usual) const { return scale(by_lease() ? usual / 50 : usual); }
+
     friend void PrintTo(const ground& g, std::ostream* out) { *out << g.name; }
 };
 
-inline std::vector<ground> grounds() {
-    if (std::getenv("MORTISE_STORM_STORE") != nullptr) return {{.name = "given"}};
+// For every day: those that free the locks of the dead within such a time.
+inline std::vector<ground> grounds(std::chrono::milliseconds within = 0ms) {
+    if (const char* const given = std::getenv("MORTISE_STORM_STORE")) {
+        const promises said = client{given}.promises();
+        return {{.name = "given",
+                 .frees_the_dead_after = said.default_lease || said.longest_lease ? 1s : 0s,
+                 .address = given}};
+    }
     static const auto fixtures = spi::plain_fixtures();
     std::vector<ground> all;
     for (const auto& one : fixtures)
-        if (one->spans_processes() && one->notices_deaths()) all.push_back({std::string(one->store()), one.get()});
+        if (one->spans_processes() && (in_full() || one->frees_the_dead_after() <= within))
+            all.push_back({std::string(one->store()), one.get(), one->frees_the_dead_after()});
     return all;
 }
 
@@ -73,6 +104,8 @@ protected:
 
     explicit storm(const ground& where) : where_(where), url_(where.fresh_url()) {
         workers_.reserve(arena::most_lanes);
+        all_.lease = where.lease().count();
+        all_.served = where.by_lease() ? 1 : 0;
     }
 
     void TearDown() override {
@@ -127,7 +160,7 @@ protected:
         std::vector<std::uint64_t> before;
         for (const worker& one : workers_) before.push_back(all_.lanes[one.lane].entries);
         for (std::size_t i = 0; i < workers_.size(); ++i)
-            if (!eventually([&] { return all_.lanes[workers_[i].lane].entries > before[i]; }, 30s)) {
+            if (!eventually([&] { return all_.lanes[workers_[i].lane].entries > before[i]; }, 60s)) {
                 ADD_FAILURE() << "stuck " << when << ": pid " << workers_[i].pid << " on lane " << workers_[i].lane;
                 return false;
             }
@@ -151,6 +184,7 @@ protected:
         EXPECT_EQ(all_.overlaps, 0u);
         EXPECT_EQ(all_.disorders, 0u);
         EXPECT_EQ(all_.unnamed, 0u) << all_.last_error;
+        EXPECT_LE(all_.unanswered, all_.entries);
         {
             client last{url_};  // sweeps when it comes
             const attempt got = last.try_acquire("storm", {.wait = 20s});
@@ -163,8 +197,9 @@ protected:
     }
 
     std::string figures() const {
-        return " entries=" + std::to_string(all_.entries) + " overlaps=" + std::to_string(all_.overlaps) +
-               " token_disorders=" + std::to_string(all_.disorders);
+        return " store=" + where_.name + " entries=" + std::to_string(all_.entries) +
+               " overlaps=" + std::to_string(all_.overlaps) + " token_disorders=" + std::to_string(all_.disorders) +
+               (where_.by_lease() ? " unanswered=" + std::to_string(all_.unanswered) : "");
     }
 
     const ground where_;
@@ -183,7 +218,11 @@ protected:
 
 }  // namespace mortise::testing
 
-// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): gtest takes the suite's name as a token
-#define EVERY_STORE_OF_PROCESSES(suite)                                                            \
-    INSTANTIATE_TEST_SUITE_P(every_store, suite, ::testing::ValuesIn(mortise::testing::grounds()), \
+// NOLINTBEGIN(cppcoreguidelines-macro-usage): gtest takes the suite's name as a token
+#define STORES_OF_PROCESSES(suite, grounds)                                    \
+    INSTANTIATE_TEST_SUITE_P(every_store, suite, ::testing::ValuesIn(grounds), \
                              [](const auto& one) { return one.param.name; })
+#define EVERY_STORE_OF_PROCESSES(suite) STORES_OF_PROCESSES(suite, mortise::testing::grounds())
+#define EVERY_QUICK_STORE_OF_PROCESSES(suite) \
+    STORES_OF_PROCESSES(suite, mortise::testing::grounds(std::chrono::milliseconds{500}))
+// NOLINTEND(cppcoreguidelines-macro-usage)
