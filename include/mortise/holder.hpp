@@ -19,6 +19,9 @@ struct holder {
     std::chrono::nanoseconds held_for{};
     mortise::token token{};
 
+    // Whether held_for is worth showing. A store that does not know says zero, and what passes until it is shown may be added.
+    bool held_for_known() const noexcept { return held_for >= std::chrono::milliseconds{1}; }
+
     // "web-3 pid 4711 (nightly), for 12 s, token 1823..."; what is not known is left out
     MORTISE_API std::string describe() const;
 };

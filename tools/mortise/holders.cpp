@@ -15,7 +15,7 @@ std::string who(const mortise::holder& one) {
 }
 
 std::string how_long(const mortise::holder& one, const std::string& before) {
-    return one.held_for < std::chrono::milliseconds{1} ? "" : before + "for " + readable(one.held_for);
+    return one.held_for_known() ? before + "for " + readable(one.held_for) : "";
 }
 
 std::string share_of(const mortise::held_lock& one) {
@@ -29,8 +29,8 @@ std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all) {
     using row = std::array<std::string, 6>;
     std::vector<row> rows{{"NAME", "HOLDER", "HELD FOR", "SHARE", "WAITING", "TOKEN"}};
     for (const mortise::held_lock& one : all) {
-        const bool seen = one.holder.held_for >= std::chrono::milliseconds{1};
-        rows.push_back({plain(one.name), who(one.holder), seen ? readable(one.holder.held_for) : "-", share_of(one),
+        rows.push_back({plain(one.name), who(one.holder),
+                        one.holder.held_for_known() ? readable(one.holder.held_for) : "-", share_of(one),
                         std::to_string(one.waiting), mortise::to_string(one.holder.token)});
     }
     std::array<std::size_t, 6> widest{};

@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <numeric>
-#include <utility>
-#include <vector>
 
 namespace command {
 namespace {
@@ -92,19 +89,6 @@ long long read_number(std::string_view option, std::string_view text, long long 
         refuse(std::string(option) + " " + in_quotes(text) + " is no number from " + std::to_string(least) + " to " +
                std::to_string(most));
     return value;
-}
-
-std::size_t distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
-        }
-    }
-    return row.back();
 }
 
 }  // namespace command

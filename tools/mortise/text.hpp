@@ -1,6 +1,8 @@
 // Text for people and for programs: what came from outside never reaches a terminal raw.
 #pragma once
 
+#include <mortise/spelling.hpp>
+
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -24,15 +26,11 @@ long long read_number(std::string_view option, std::string_view text, long long 
 
 // The one of `known` that `given` was probably meant to be; empty if none is near.
 template <class Range>
-std::string_view nearest(std::string_view given, const Range& known);
-std::size_t distance(std::string_view a, std::string_view b);
-
-template <class Range>
 std::string_view nearest(std::string_view given, const Range& known) {
     std::string_view best;
     std::size_t least = given.size() < 4 ? 2 : 3;
     for (std::string_view each : known) {
-        if (const std::size_t far = distance(given, each); far < least) {
+        if (const std::size_t far = mortise::detail::edits_between(given, each); far < least) {
             least = far;
             best = each;
         }
