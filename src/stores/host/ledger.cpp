@@ -1,6 +1,6 @@
 #include "stores/host/ledger.hpp"
 
-#include "base/process.hpp"
+#include "stores/host/format.hpp"
 
 #include <mortise/error.hpp>
 
@@ -8,13 +8,9 @@
 #include <array>
 #include <climits>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <map>
 #include <thread>
-#include <vector>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,29 +24,7 @@
 namespace mortise::inline v0::stores::host {
 namespace {
 
-constexpr char magic[24] = "mortise host store\n";
-constexpr std::uint32_t version = 2;
-constexpr std::uint32_t block_size = 512;
-constexpr std::uint32_t berth_count = 16384;
-constexpr std::uint32_t end_count = 4096;
-constexpr std::uint32_t bucket_count = 16384;
-constexpr std::uint64_t berths_at = 64 * 1024;
-constexpr std::uint64_t ends_at = berths_at + berth_count * 4;
-constexpr std::uint64_t buckets_at = ends_at + end_count * sizeof(base::ended_claim);
-constexpr std::uint64_t blocks_at = buckets_at + bucket_count * 4;
-constexpr std::uint64_t most_blocks = 2u << 20;  // 1 GiB of them
-constexpr std::uint32_t first_blocks = 512;
-constexpr std::uint64_t mapped = blocks_at + most_blocks * block_size;
-
-static_assert(sizeof(base::ended_claim) == 32);
-static_assert(sizeof(name_block) <= block_size && sizeof(claim_block) <= block_size);
-
-// The same in every build: it is part of the format.
-std::uint64_t fnv1a(std::string_view text) {
-    std::uint64_t hash = 0xcbf29ce484222325u;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    return hash;
-}
+using namespace format;
 
 // Empty: it cannot be told.
 std::array<char, 40> boot_id() {
@@ -74,38 +48,6 @@ long futex(std::atomic<std::uint32_t>& word, int op, std::uint32_t value, const 
     return ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), op, value, timeout, nullptr, 0);
 }
 
-// The descriptors of every ledger that this process opened, or inherited by fork.
-std::array<std::atomic<int>, 256> known_descriptors;
-std::atomic<std::size_t> known_descriptor_count{0};
-
-void remember_descriptor(int fd) noexcept {
-    known_descriptors[known_descriptor_count.fetch_add(1) % known_descriptors.size()] = fd + 1;
-}
-
-// Whether one is open by now that is not among them yet. Set under the registry's mutex, so whoever finds it set there is a
-// child of a fork in the midst of that, and has inherited a descriptor that nobody noted.
-std::atomic<int> descriptors_not_noted{0};
-
-// Record locks belong to the process: a second opener in it would take our seat, and closing its descriptor would free it.
-bool opened_by_a_stranger(const struct stat& file) {
-    std::error_code failed;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failed)) {
-        const int fd = std::atoi(entry.path().filename().c_str());
-        struct stat is {};
-        // By its path: other threads may be opening and closing descriptors meanwhile, which is none of our business.
-        if (::stat(entry.path().c_str(), &is) != 0 || is.st_dev != file.st_dev || is.st_ino != file.st_ino) continue;
-        if (std::none_of(known_descriptors.begin(), known_descriptors.end(),
-                         [&](const auto& known) { return known == fd + 1; }))
-            return true;
-    }
-    return false;
-}
-
-// The order in which a process that may be killed does things.
-void in_this_order() noexcept {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-}
-
 void breathe() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -115,72 +57,6 @@ void breathe() noexcept {
 }
 
 }  // namespace
-
-struct ledger::header {
-    char magic[24];
-    std::uint32_t version;
-    std::uint32_t block_size;
-    std::array<char, 40> boot;
-    std::atomic<std::uint32_t> lock;
-    std::uint32_t total_blocks;
-    block_number free_first;
-    std::uint32_t free_blocks;
-    std::uint64_t last_counter;
-    std::atomic<std::uint64_t> turns;  // how often the lock was taken: whether its owner moves
-    std::atomic<std::uint32_t> gone_next;
-    std::atomic<std::uint64_t> gone[64];  // sessions of clients that could not clean up when they left
-    struct {
-        std::uint32_t count;
-        struct {
-            std::uint32_t at;
-            std::uint32_t size;
-            std::uint64_t old;
-        } words[64];
-    } journal;
-    seat_record seat_records[seats::count];
-};
-
-std::shared_ptr<ledger> ledger::open(const place& where) {
-    // Never emptied: see the header. A file that was deleted and made anew is another one. A child of fork has no seat and
-    // perhaps a mutex that nobody will ever unlock, so it starts anew and leaves what it inherited alone.
-    struct registry {
-        std::uint64_t generation;
-        registry* inherited;
-        std::mutex mutex{};
-        std::map<std::pair<dev_t, ino_t>, std::shared_ptr<ledger>> opened{};
-    };
-    static std::atomic<registry*> current{nullptr};
-    registry* mine = current.load();
-    if (mine == nullptr || mine->generation != base::fork_generation()) {
-        std::unique_ptr<registry> fresh{new registry{.generation = base::fork_generation(), .inherited = mine}};
-        if (current.compare_exchange_strong(mine, fresh.get())) mine = fresh.release();
-    }
-    std::scoped_lock guard{mine->mutex};
-    const int directory = where.open_directory();
-    struct stat is {};
-    const bool known = ::fstatat(directory, "locks", &is, 0) == 0;
-    ::close(directory);
-    if (known) {
-        if (const auto it = mine->opened.find({is.st_dev, is.st_ino}); it != mine->opened.end()) return it->second;
-        if (descriptors_not_noted == 0 && opened_by_a_stranger(is))
-            throw error(errc::unreachable, "host store in " + where.directory +
-                                               ": this process has 'locks' open already, by other means than this copy "
-                                               "of the library; the kernel would not tell the two apart. Link the "
-                                               "library once, as a shared one");
-    }
-    struct noting {
-        noting() { ++descriptors_not_noted; }
-        ~noting() { --descriptors_not_noted; }
-    };
-    std::shared_ptr<ledger> made;
-    {
-        const noting until_it_is_known;
-        made = std::make_shared<ledger>(where);
-        remember_descriptor(made->file_);
-    }
-    ::fstat(made->file_, &is);
-    return mine->opened.emplace(std::pair{is.st_dev, is.st_ino}, std::move(made)).first->second;
-}
 
 ledger::ledger(const place& where) : where_(where) {
     static_assert(sizeof(header) <= berths_at);
@@ -334,16 +210,8 @@ void ledger::begin_anew() noexcept {
     h.boot = boot_id();
 }
 
-auto ledger::head() const noexcept -> header& {
-    return *reinterpret_cast<header*>(base_);
-}
-
 block_head* ledger::block(block_number n) const noexcept {
     return reinterpret_cast<block_head*>(base_ + blocks_at + std::uint64_t{n - 1} * block_size);
-}
-
-std::uint32_t* ledger::buckets() const noexcept {
-    return reinterpret_cast<std::uint32_t*>(base_ + buckets_at);
 }
 
 std::uint64_t ledger::blocks_in_use() const noexcept {
@@ -452,224 +320,6 @@ void ledger::sleep(std::atomic<std::uint32_t>& berth, std::uint32_t seen) noexce
 bool ledger::wake(std::atomic<std::uint32_t>& berth) noexcept {
     berth.fetch_add(1);
     return futex(berth, FUTEX_WAKE, INT_MAX, nullptr) > 0;
-}
-
-// --- access -----------------------------------------------------------------------------------------------------------
-
-ledger::access::access(ledger& of, std::chrono::milliseconds at_most) : of_(of), here_(of.threads_, std::defer_lock) {
-    if (at_most >= patience) {
-        here_.lock();
-    } else {
-        const auto until = std::chrono::steady_clock::now() + at_most;
-        while (!here_.try_lock()) {
-            if (std::chrono::steady_clock::now() > until)
-                throw error(errc::unreachable, "host store in " + of_.where_.directory + ": busy");
-            std::this_thread::sleep_for(std::chrono::microseconds{100});
-        }
-    }
-    of_.take(at_most);
-}
-
-ledger::access::~access() {
-    if (of_.head().journal.count != 0) of_.undo();
-    of_.give_back();
-}
-
-void ledger::access::commit() noexcept {
-    of_.commit();
-    freed_ = false;
-}
-
-void ledger::access::pause() noexcept {
-    if (of_.head().journal.count > std::size(of_.head().journal.words) / 2) commit();
-}
-
-bool ledger::access::has(block_number n) const noexcept {
-    return n > 0 && n <= of_.head().total_blocks;
-}
-
-void ledger::grow() {
-    header& h = head();
-    check_in_place();
-    const std::uint32_t more = std::clamp(h.total_blocks, first_blocks, 32 * first_blocks);  // others wait meanwhile
-    if (std::uint64_t{h.total_blocks} + more > most_blocks)
-        throw error(errc::exhausted,
-                    "host store in " + where_.directory + ": it holds 1 GiB of locks, which is the limit");
-    const auto from = static_cast<off_t>(blocks_at + std::uint64_t{h.total_blocks} * block_size);
-    if (const int failed = ::posix_fallocate(file_, from, off_t{more} * block_size); failed != 0)
-        throw error(errc::exhausted, "host store in " + where_.directory + ": cannot grow: " + std::strerror(failed) +
-                                         "; free some space on its file system");
-    const block_number first = h.total_blocks + 1;
-    for (block_number n = first; n < first + more; ++n) {
-        block(n)->kind = block_head::free;
-        block(n)->next = n + 1 < first + more ? n + 1 : h.free_first;
-    }
-    for (std::uint32_t* word : {&h.total_blocks, &h.free_first, &h.free_blocks}) note(word, sizeof *word);
-    h.total_blocks += more;
-    h.free_blocks += more;
-    h.free_first = first;
-}
-
-block_number ledger::access::allocate(std::uint32_t kind) {
-    if (freed_) commit();  // a block that may come back must not be written to
-    header& h = of_.head();
-    if (h.free_first == 0) of_.grow();
-    const block_number n = h.free_first;
-    block_head& fresh = *of_.block(n);
-    set(h.free_first, fresh.next);
-    set(h.free_blocks, h.free_blocks - 1);
-    set(fresh.kind, kind);
-    set(fresh.next, 0);
-    return n;
-}
-
-void ledger::access::free(block_number n) noexcept {
-    header& h = of_.head();
-    block_head& old = *of_.block(n);
-    set(old.kind, block_head::free);
-    set(old.next, h.free_first);
-    set(h.free_first, n);
-    set(h.free_blocks, h.free_blocks + 1);
-    freed_ = true;
-}
-
-std::uint32_t& ledger::access::bucket_of(std::string_view name) noexcept {
-    return of_.buckets()[fnv1a(name) % bucket_count];
-}
-
-block_number ledger::access::find(std::string_view text) noexcept {
-    block_number n = bucket_of(text);
-    while (n != 0 && name(n).text() != text) n = name(n).next;
-    return n;
-}
-
-block_number ledger::access::add(std::string_view text) {
-    const block_number n = allocate(block_head::name);
-    name_block& fresh = name(n);
-    fresh.holders = {};
-    fresh.queue = {};
-    fresh.capacity = 0;
-    fresh.name_size = static_cast<std::uint32_t>(text.size());
-    fresh.used = 0;
-    fresh.next_end = INT64_MAX;
-    std::memcpy(fresh.name, text.data(), text.size());
-    std::uint32_t& bucket = bucket_of(text);
-    set(fresh.next, bucket);
-    set(bucket, n);
-    return n;
-}
-
-void ledger::access::remove(block_number n) noexcept {
-    std::uint32_t* link = &bucket_of(name(n).text());
-    while (*link != n) link = &name(*link).next;
-    set(*link, name(n).next);
-    free(n);
-}
-
-void ledger::access::append(claim_list& to, block_number n) noexcept {
-    set(claim(n).previous, to.last);
-    set(claim(n).next, 0);
-    if (to.last != 0) set(claim(to.last).next, n);
-    if (to.first == 0) set(to.first, n);
-    set(to.last, n);
-    set(to.count, to.count + 1);
-}
-
-void ledger::access::prepend(claim_list& to, block_number n) noexcept {
-    set(claim(n).previous, 0);
-    set(claim(n).next, to.first);
-    if (to.first != 0) set(claim(to.first).previous, n);
-    if (to.last == 0) set(to.last, n);
-    set(to.first, n);
-    set(to.count, to.count + 1);
-}
-
-void ledger::access::unlink(claim_list& from, block_number n) noexcept {
-    const claim_block& gone = claim(n);
-    if (gone.previous != 0) set(claim(gone.previous).next, gone.next);
-    if (gone.next != 0) set(claim(gone.next).previous, gone.previous);
-    if (from.first == n) set(from.first, gone.next);
-    if (from.last == n) set(from.last, gone.previous);
-    set(from.count, from.count - 1);
-}
-
-void ledger::access::each(const std::function<void(block_number)>& visit) {
-    std::vector<block_number> names;
-    for (std::uint32_t bucket = 0; bucket < bucket_count; ++bucket)
-        for (block_number n = of_.buckets()[bucket]; n != 0; n = name(n).next) names.push_back(n);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        if (i % 64 == 0) of_.head().turns.fetch_add(1, std::memory_order_relaxed);  // it takes long, but it moves
-        visit(names[i]);
-    }
-}
-
-std::string ledger::access::problem() {
-    const header& h = of_.head();
-    std::vector<bool> met(h.total_blocks + 1);
-    std::string wrong;
-    const auto meet = [&](block_number n, std::uint32_t kind, const char* where) {
-        if (!has(n)) {
-            wrong = std::string(where) + " leads outside";
-        } else if (met[n]) {
-            wrong = std::string(where) + " leads to a block that is already in use";
-        } else if (of_.block(n)->kind != kind) {
-            wrong = std::string(where) + " leads to a block of another kind";
-        } else {
-            met[n] = true;
-        }
-        return wrong.empty();
-    };
-    std::uint32_t used = 0;
-    const auto walk = [&](block_number of, const claim_list& list, const char* where) {
-        std::uint32_t count = 0;
-        block_number last = 0;
-        for (block_number n = list.first; n != 0; last = n, n = claim(n).next, ++count) {
-            if (!meet(n, block_head::claim, where)) return false;
-            if (claim(n).of != of || claim(n).previous != last) wrong = std::string(where) + " is linked wrongly";
-        }
-        if (count != list.count || last != list.last) wrong = std::string(where) + " has a wrong end";
-        used += count;
-        return wrong.empty();
-    };
-    for (std::uint32_t bucket = 0; bucket < bucket_count; ++bucket)
-        for (block_number n = of_.buckets()[bucket]; n != 0; n = name(n).next) {
-            if (!meet(n, block_head::name, "a bucket")) return wrong;
-            ++used;
-            if (!walk(n, name(n).holders, "a list of holders") || !walk(n, name(n).queue, "a queue")) return wrong;
-            std::uint64_t weight = 0;
-            for (block_number c = name(n).holders.first; c != 0; c = claim(c).next) weight += claim(c).weight;
-            if (weight != name(n).used) return "the weight of the holders is wrong";
-        }
-    std::uint32_t free = 0;
-    for (block_number n = h.free_first; n != 0; n = of_.block(n)->next, ++free)
-        if (!meet(n, block_head::free, "the free list")) return wrong;
-    if (free != h.free_blocks)
-        return "the free list has " + std::to_string(free) + " blocks, not " + std::to_string(h.free_blocks);
-    if (used + free != h.total_blocks) return std::to_string(h.total_blocks - used - free) + " blocks are lost";
-    return {};
-}
-
-base::ended_claim& ledger::access::last_end(const claim_id& id) noexcept {
-    return reinterpret_cast<base::ended_claim*>(of_.base_ + ends_at)[id.bits[0] % end_count];
-}
-
-// Without the journal: a process that is killed in here leaves something that nobody finds.
-void ledger::access::remember(const base::ended_claim& old) noexcept {
-    base::ended_claim& place = last_end(old.id);
-    place.until = {};
-    in_this_order();
-    place.id = old.id;
-    place.answer = old.answer;
-    in_this_order();
-    place.until = old.until;
-}
-
-std::uint64_t ledger::access::last_counter() const noexcept {
-    return of_.head().last_counter;
-}
-
-void ledger::access::raise_counter(std::uint64_t to) noexcept {
-    of_.head().last_counter = std::max(of_.head().last_counter, to);
 }
 
 }  // namespace mortise::inline v0::stores::host

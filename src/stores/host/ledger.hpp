@@ -10,6 +10,9 @@
 // The lock is a futex word that names its owner's seat (seats.hpp), not a robust pthread mutex: those know owners by thread
 // number, which means nothing across pid namespaces. A dead owner is noticed by its seat and replaced; one that lives but
 // does not move (stopped inside) is waited for with a deadline, and then named in the error.
+//
+// format.hpp has the layout; ledger.cpp the file, its lock and its journal; access.cpp what is in the blocks; opened.cpp which
+// ledgers a process has open.
 #pragma once
 
 #include "base/lock_rules.hpp"
