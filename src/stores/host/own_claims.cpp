@@ -1,0 +1,86 @@
+#include "stores/host/own_claims.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace mortise::inline v0::stores::host {
+
+bool own_claims::note(const spi::claim_request& wanted, block_number block, bool waits) {
+    std::scoped_lock guard{mutex_};
+    if (closed_) return false;
+    const auto [it, fresh] = all_.try_emplace(wanted.id);
+    it->second.berth = wanted.berth;
+    it->second.waits = waits;
+    if (fresh) it->second.name = wanted.name;
+    if (block != 0) it->second.block = block;
+    if (waits && wanted.berth != 0) {
+        berths_[wanted.berth] = wanted.id;
+    } else if (!waits) {
+        berths_.erase(wanted.berth);
+    }
+    return true;
+}
+
+bool own_claims::stops_waiting(const claim_id& id) {
+    std::scoped_lock guard{mutex_};
+    const auto it = all_.find(id);
+    if (it == all_.end() || !std::exchange(it->second.waits, false)) return false;
+    if (const auto at = berths_.find(it->second.berth); at != berths_.end() && at->second == id) berths_.erase(at);
+    return true;
+}
+
+auto own_claims::find(const claim_id& id) -> std::optional<claim> {
+    std::scoped_lock guard{mutex_};
+    const auto it = all_.find(id);
+    return it == all_.end() ? std::nullopt : std::optional{it->second};
+}
+
+auto own_claims::forget(const claim_id& id) -> std::optional<claim> {
+    std::scoped_lock guard{mutex_};
+    const auto it = all_.find(id);
+    if (it == all_.end()) return std::nullopt;
+    claim was = std::move(it->second);
+    all_.erase(it);
+    if (const auto at = berths_.find(was.berth); was.waits && at != berths_.end() && at->second == id)
+        berths_.erase(at);
+    return was;
+}
+
+auto own_claims::all() -> found {
+    std::scoped_lock guard{mutex_};
+    return {all_.begin(), all_.end()};
+}
+
+auto own_claims::waiting() -> found {
+    found some;
+    std::scoped_lock guard{mutex_};
+    std::ranges::copy_if(all_, std::back_inserter(some), [](const auto& one) { return one.second.waits; });
+    return some;
+}
+
+auto own_claims::at_berth(std::uint32_t berth) -> found {
+    std::scoped_lock guard{mutex_};
+    const auto at = berths_.find(berth);
+    const auto it = at == berths_.end() ? all_.end() : all_.find(at->second);
+    return it == all_.end() ? found{} : found{*it};
+}
+
+void own_claims::owe(debt what) {
+    std::scoped_lock guard{mutex_};
+    owed_.push_back(std::move(what));
+}
+
+auto own_claims::next_owed() -> std::optional<debt> {
+    std::scoped_lock guard{mutex_};
+    if (owed_.empty()) return std::nullopt;
+    debt next = std::move(owed_.back());
+    owed_.pop_back();
+    return next;
+}
+
+void own_claims::close() noexcept {
+    std::scoped_lock guard{mutex_};
+    closed_ = true;
+}
+
+}  // namespace mortise::inline v0::stores::host

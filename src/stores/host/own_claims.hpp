@@ -1,0 +1,61 @@
+// The claims of one client, while they wait or hold, and the releases that it still owes.
+//
+// All threads of the client use it. Its mutex may be taken inside the ledger's lock; nothing here takes that one.
+#pragma once
+
+#include "stores/host/ledger.hpp"
+
+#include <mortise/claim_id.hpp>
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace mortise::inline v0::stores::host {
+
+class own_claims {
+public:
+    struct claim {
+        std::string name;
+        std::uint32_t berth = 0;
+        block_number block = 0;
+        bool waits = false;
+    };
+    using found = std::vector<std::pair<const claim_id, claim>>;
+
+    // Before anybody else can do anything to it. False: the client has left.
+    bool note(const spi::claim_request& wanted, block_number block, bool waits);
+    bool stops_waiting(const claim_id& id);  // true: it did wait
+    std::optional<claim> find(const claim_id& id);
+    std::optional<claim> forget(const claim_id& id);
+
+    found all();
+    found waiting();
+    found at_berth(std::uint32_t berth);  // the one that waits there
+
+    // Releases that did not get through.
+    struct debt {
+        std::string name;
+        claim_id id;
+    };
+    void owe(debt what);
+    std::optional<debt> next_owed();  // which is then owed no more
+
+    // Nothing is noted from now on.
+    void close() noexcept;
+
+private:
+    std::mutex mutex_;
+    std::unordered_map<claim_id, claim> all_;
+    std::unordered_map<std::uint32_t, claim_id> berths_;  // of those that wait
+    std::vector<debt> owed_;
+    bool closed_ = false;
+};
+
+}  // namespace mortise::inline v0::stores::host
