@@ -1,0 +1,150 @@
+#include "stores/zookeeper/machinery.hpp"
+
+#include "base/quiet_thread.hpp"
+#include "stores/zookeeper/session_window.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace mortise::inline v0::stores::zookeeper {
+namespace {
+
+void say_nothing(const char*) {}
+
+}  // namespace
+
+void session::machinery::ask(request what) {
+    {
+        const std::shared_lock using_it{in_use};
+        if (handle != nullptr) return what(handle);
+    }
+    const std::scoped_lock guard{mutex};
+    if (closed) return;
+    backlog.push_back(std::move(what));
+    need_keeper();
+}
+
+void session::machinery::need_keeper() {
+    if (!keeper.joinable()) keeper = base::quiet_thread("mortise-zk", [this] { keep(); });
+    news.notify_one();
+}
+
+void session::machinery::keep() {
+    std::unique_lock held{mutex};
+    while (!closed) {
+        if (!errands.empty()) {
+            auto what = std::move(errands.front());
+            errands.pop_front();
+            held.unlock();
+            what();
+            held.lock();
+        } else if (expired) {
+            held.unlock();
+            drop();
+            told.ended();
+            held.lock();
+        } else if (!backlog.empty()) {
+            held.unlock();
+            make();
+            held.lock();
+        } else if (handle != nullptr && !current->connected) {
+            // A session must be young when it is there at last: only so is it known how long it lives.
+            const auto patience = session_window::patience_of(how.session);
+            if (news.wait_for(held, patience) == std::cv_status::timeout && !closed && !current->connected &&
+                clock.now() - current->asked >= patience) {
+                held.unlock();
+                if (drop()) told.ended();  // it came at the last moment
+                held.lock();
+            }
+        } else {
+            news.wait(held);
+        }
+    }
+}
+
+void session::machinery::make() {
+    if (handle != nullptr) return flush();  // somebody asked while it was made; only this thread changes it
+    auto fresh = std::make_unique<line>();
+    fresh->of = this;
+    fresh->asked = clock.now();
+    zhandle_t* made = zookeeper_init2(how.servers.c_str(), &machinery::watcher, static_cast<int>(how.session.count()),
+                                      nullptr, fresh.get(), 0, &say_nothing);
+    if (made != nullptr && !how.user.empty()) {
+        const std::string who = how.user + ":" + how.password;
+        zoo_add_auth(made, "digest", who.data(), static_cast<int>(who.size()), nullptr, nullptr);
+    }
+    {
+        const std::unique_lock alone{in_use};
+        const std::scoped_lock guard{mutex};
+        if (made != nullptr) current = std::move(fresh);
+        handle = made;
+        unmade = made == nullptr;
+    }
+    flush();
+}
+
+void session::machinery::flush() {
+    std::deque<request> waiting;
+    {
+        const std::scoped_lock guard{mutex};
+        waiting.swap(backlog);
+    }
+    const std::shared_lock using_it{in_use};
+    for (request& one : waiting) one(handle);
+}
+
+// Whether there was a session that is over now.
+bool session::machinery::drop() {
+    zhandle_t* old = nullptr;
+    std::unique_ptr<line> of_old;
+    {
+        const std::unique_lock alone{in_use};
+        const std::scoped_lock guard{mutex};
+        old = std::exchange(handle, nullptr);
+        expired = false;
+        connected = false;
+        of_old = std::move(current);
+        if (of_old) of_old->in_use = false;
+    }
+    if (old != nullptr) {
+        std::unordered_set<open_call*> asked;
+        {
+            const std::scoped_lock guard{calls_mutex};
+            asked = calls;
+        }
+        zookeeper_close(old);
+        std::unordered_set<open_call*> unanswered;
+        {
+            const std::scoped_lock guard{calls_mutex};
+            std::ranges::copy_if(asked, std::inserter(unanswered, unanswered.end()),
+                                 [&](open_call* one) { return calls.contains(one); });
+        }
+        for (open_call* one : unanswered) one->abandon();
+    }
+    return of_old && of_old->connected;
+}
+
+void session::machinery::watcher(zhandle_t* of, int type, int now, const char* path, void* context) {
+    line& from = *static_cast<line*>(context);
+    machinery& self = *from.of;
+    if (!from.in_use || self.closed) return;
+    if (type == ZOO_SESSION_EVENT) return self.state(from, of, now);
+    if (path != nullptr) self.told.touched(path);
+}
+
+void session::machinery::state(line& from, zhandle_t* of, int now) {
+    bool first = false;
+    {
+        const std::scoped_lock guard{mutex};
+        connected = now == ZOO_CONNECTED_STATE;
+        if (connected) first = !std::exchange(from.connected, true);
+        expired = expired || now == ZOO_EXPIRED_SESSION_STATE || now == ZOO_AUTH_FAILED_STATE;
+        news.notify_one();
+    }
+    if (now != ZOO_CONNECTED_STATE) return;
+    const spi::duration timeout = std::chrono::milliseconds{zoo_recv_timeout(of)};
+    if (!first) return told.back(timeout);
+    told.begun(zoo_client_id(of)->client_id, from.asked, timeout);
+}
+
+}  // namespace mortise::inline v0::stores::zookeeper
