@@ -1,5 +1,6 @@
 #include "stores/zookeeper/machinery.hpp"
 
+#include "base/process.hpp"
 #include "base/quiet_thread.hpp"
 #include "stores/zookeeper/session_window.hpp"
 
@@ -10,6 +11,12 @@ namespace mortise::inline v0::stores::zookeeper {
 namespace {
 
 void say_nothing(const char*) {}
+
+// The C client asks for the local time for each line of its log, also of one that nobody reads. A thread of the parent may
+// have had the C library's lock for that at the moment of the fork; the child would wait for it for ever.
+void log_nothing_after_a_fork() {
+    if (base::fork_generation() != 0) zoo_set_debug_level(static_cast<ZooLogLevel>(0));
+}
 
 }  // namespace
 
@@ -67,6 +74,7 @@ void session::machinery::make() {
     auto fresh = std::make_unique<line>();
     fresh->of = this;
     fresh->asked = clock.now();
+    log_nothing_after_a_fork();
     zhandle_t* made = zookeeper_init2(how.servers.c_str(), &machinery::watcher, static_cast<int>(how.session.count()),
                                       nullptr, fresh.get(), 0, &say_nothing);
     if (made != nullptr && !how.user.empty()) {
