@@ -50,7 +50,7 @@ private:
     std::vector<server*> replicas_;
 };
 
-// A process that takes "x" and is stopped while it holds. What it thinks when it wakes, and what it is told then.
+// A process that takes "x" and is stopped while it holds. What it thought then, and what it is told when it wakes.
 class believer {
 public:
     explicit believer(const std::string& url)
@@ -58,9 +58,9 @@ public:
               client locks{url};
               const hold mine = locks.acquire("x", {.lease = 60s});
               thoughts_->token = mine.token();
+              thoughts_->believed = mine.valid();
               holds_.reach('y');
               ::raise(SIGSTOP);
-              thoughts_->believes = mine.valid();
               thoughts_->was_told = eventually([&] { return mine.lost().stop_requested(); });
               return mine.valid() ? 1 : 0;
           }) {
@@ -72,14 +72,14 @@ public:
     void expect_disappointment() {
         process_.tell(SIGCONT);
         EXPECT_EQ(process_.wait(60s), 0);
-        EXPECT_TRUE(thoughts_->believes);
+        EXPECT_TRUE(thoughts_->believed);
         EXPECT_TRUE(thoughts_->was_told) << "at its next contact";
     }
 
 private:
     struct thoughts {
         mortise::token token{};
-        std::atomic<bool> believes = false;
+        std::atomic<bool> believed = false;
         std::atomic<bool> was_told = false;
     };
     shared_page<thoughts> thoughts_;
