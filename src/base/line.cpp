@@ -42,6 +42,8 @@ public:
         for (const line_entry& one : line) {
             if (!one.to_be_exchanged())
                 in_line_.push_back(&one);
+            else if (std::ranges::find(line, one.instead_of, &line_entry::id) == line.end())
+                continue;  // lost, and only not yet withdrawn: it is in nobody's way
             else if (first_exchange_ == nullptr || one.arrived < first_exchange_->arrived)
                 first_exchange_ = &one;
         }

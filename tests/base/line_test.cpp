@@ -137,6 +137,16 @@ TEST(line, an_exchange_for_a_hold_that_is_gone_is_lost) {
     EXPECT_EQ(shared.of(5).is, is::lost);
 }
 
+TEST(line, an_exchange_for_a_hold_that_is_gone_is_in_nobodys_way) {
+    line shared{entry(1, readers), exchange(2, 9, readers, readers), entry(3, readers, upgradeable),
+                exchange(4, 3, readers, readers)};
+    EXPECT_EQ(shared.of(3).is, is::holds);
+    EXPECT_EQ(shared.of(4).is, is::waits) << "for the reader, not for what is lost";
+    EXPECT_THAT(shared.of(4).watch, UnorderedElementsAre(numbered(1), numbered(3)));
+    shared.leave(1);
+    EXPECT_EQ(shared.of(4).is, is::may_exchange);
+}
+
 TEST(line_part, with_all_that_is_older_tells_what_the_whole_line_does) {
     const line mutex{entry(3), entry(5), entry(9)};
     const auto first = judge_part({.end = std::span(mutex).first(1), .missing_after = true}, numbered(3), 0);
