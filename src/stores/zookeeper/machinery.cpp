@@ -59,6 +59,7 @@ void session::machinery::keep() {
             const auto patience = session_window::patience_of(how.session);
             if (news.wait_for(held, patience) == std::cv_status::timeout && !closed && !current->connected &&
                 clock.now() - current->asked >= patience) {
+                silent = true;
                 held.unlock();
                 if (drop()) told.ended();  // it came at the last moment
                 held.lock();
@@ -87,6 +88,7 @@ void session::machinery::make() {
         if (made != nullptr) current = std::move(fresh);
         handle = made;
         unmade = made == nullptr;
+        silent = false;
     }
     flush();
 }

@@ -55,6 +55,7 @@ struct session::machinery : std::enable_shared_from_this<machinery> {
     std::deque<unique_function<void()>> errands;  // for the keeper
     bool expired = false;                         // the one there is
     bool unmade = false;                          // the C client could not make one
+    bool silent = false;                          // the last was dropped because no server answered it
     bool connected = false;
     std::atomic<bool> closed{false};
 

@@ -105,8 +105,8 @@ std::string session::complaint(const outcome& how) const {
     if (inside_->connected) return servers + ": " + how.text();
     const bool several = servers.find(',') != std::string::npos;
     if (inside_->unmade) return (several ? "cannot find the hosts " : "cannot find the host ") + servers;
-    // The first is what the C client says of requests that it never sent, once we have closed its handle.
-    if (how.code == ZCLOSING || how.code == ZOPERATIONTIMEOUT)
+    // What the C client says of requests that it never sent, once we have closed its handle, is now this and now that.
+    if (inside_->silent || how.code == ZCLOSING || how.code == ZOPERATIONTIMEOUT)
         return several ? "none of " + servers + " answers" : servers + " does not answer";
     return "no connection to " + servers + " (" + how.text() + ")";
 }

@@ -239,7 +239,7 @@ TEST_F(zookeeper_trouble, a_host_that_is_not_there_and_one_that_is_silent_are_to
     EXPECT_NE(absent.find("cannot find the host " + label), std::string::npos) << absent;
     network_.freeze();
     // We give up after a quarter of the session; the C client after a third, and then it does not say why.
-    const std::string silent = complaint_of(url(network_.port(), "8s"));
+    const std::string silent = complaint_of(url(network_.port(), "4s"));
     EXPECT_NE(silent.find(std::to_string(network_.port()) + " does not answer"), std::string::npos) << silent;
 }
 
