@@ -1,4 +1,5 @@
-// What stands where in the shared file. Builds that differ in anything here must not share one: raise the version.
+// What stands where in the shared file, and how it is reached. Builds that differ in the layout must not share one: raise
+// the version.
 #pragma once
 
 #include "stores/host/ledger.hpp"
@@ -7,7 +8,9 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace mortise::inline v0::stores::host {
 namespace format {
@@ -59,9 +62,37 @@ inline auto ledger::head() const noexcept -> header& {
     return *reinterpret_cast<header*>(base_);
 }
 
+inline block_head* ledger::block(block_number n) const noexcept {
+    return reinterpret_cast<block_head*>(base_ + format::blocks_at + std::uint64_t{n - 1} * format::block_size);
+}
+
 // The order in which a process that may be killed does things.
 inline void in_this_order() noexcept {
     std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+inline void ledger::note(void* word, std::size_t size) noexcept {
+    auto& journal = head().journal;
+    auto& entry = journal.words[journal.count];
+    entry.at = static_cast<std::uint32_t>(static_cast<unsigned char*>(word) - base_);
+    entry.size = static_cast<std::uint32_t>(size);
+    std::memcpy(&entry.old, word, size);
+    in_this_order();
+    ++journal.count;
+    in_this_order();
+}
+
+inline name_block& ledger::access::name(block_number n) noexcept {
+    return *static_cast<name_block*>(of_.block(n));
+}
+inline claim_block& ledger::access::claim(block_number n) noexcept {
+    return *static_cast<claim_block*>(of_.block(n));
+}
+template <class Word>
+void ledger::access::set(Word& word, std::type_identity_t<Word> value) noexcept {
+    static_assert(sizeof(Word) == 4 || sizeof(Word) == 8);
+    of_.note(&word, sizeof word);
+    word = value;
 }
 
 }  // namespace mortise::inline v0::stores::host

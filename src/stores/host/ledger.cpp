@@ -210,10 +210,6 @@ void ledger::begin_anew() noexcept {
     h.boot = boot_id();
 }
 
-block_head* ledger::block(block_number n) const noexcept {
-    return reinterpret_cast<block_head*>(base_ + blocks_at + std::uint64_t{n - 1} * block_size);
-}
-
 std::uint64_t ledger::blocks_in_use() const noexcept {
     return head().total_blocks - head().free_blocks;
 }
@@ -282,17 +278,6 @@ void ledger::give_back() noexcept {
 }
 
 // --- the journal ------------------------------------------------------------------------------------------------------
-
-void ledger::note(void* word, std::size_t size) noexcept {
-    auto& journal = head().journal;
-    auto& entry = journal.words[journal.count];
-    entry.at = static_cast<std::uint32_t>(static_cast<unsigned char*>(word) - base_);
-    entry.size = static_cast<std::uint32_t>(size);
-    std::memcpy(&entry.old, word, size);
-    in_this_order();
-    ++journal.count;
-    in_this_order();
-}
 
 void ledger::commit() noexcept {
     in_this_order();

@@ -108,17 +108,14 @@ public:
         access(const access&) = delete;
         access& operator=(const access&) = delete;
 
-        name_block& name(block_number n) noexcept { return *static_cast<name_block*>(of_.block(n)); }
-        claim_block& claim(block_number n) noexcept { return *static_cast<claim_block*>(of_.block(n)); }
+        // Whoever uses these and set() includes format.hpp.
+        name_block& name(block_number n) noexcept;
+        claim_block& claim(block_number n) noexcept;
         bool has(block_number n) const noexcept;
 
         // The only way to change a word of a block that is in use.
         template <class Word>
-        void set(Word& word, std::type_identity_t<Word> value) noexcept {
-            static_assert(sizeof(Word) == 4 || sizeof(Word) == 8);
-            of_.note(&word, sizeof word);
-            word = value;
-        }
+        void set(Word& word, std::type_identity_t<Word> value) noexcept;
         void commit() noexcept;
         // Where all is consistent, though the work may not be done: commits if the journal is getting full.
         void pause() noexcept;

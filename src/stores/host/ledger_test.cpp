@@ -1,5 +1,4 @@
-#include "stores/host/ledger.hpp"
-
+#include "stores/host/format.hpp"
 #include "support/children.hpp"
 
 #include <mortise/error.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/lock_rules.hpp"
-#include "stores/host/ledger.hpp"
+#include "stores/host/format.hpp"
 
 namespace mortise::inline v0::stores::host {
 
