@@ -138,6 +138,24 @@ TEST(check_order, convicts_whoever_is_served_before_one_that_was_in_line) {
     EXPECT_EQ(check_order({{1, 2, 20, 11}, {1, 3, 21, 12}, {2, 4, 22, 13}, {8, 9, 10, 10}}).inversions, 3u);
 }
 
+TEST(check_order, acquits_readers_that_pass_each_other_and_convicts_those_that_pass_a_writer) {
+    const auto reader = [](queued_claim one) {
+        one.capacity = 10;
+        return one;
+    };
+    const auto writer = [](queued_claim one) {
+        one.weight = one.capacity = 10;
+        return one;
+    };
+    const auto inversions = [](const std::vector<queued_claim>& all) {
+        return check_order(all, in_order::those_that_exclude_each_other).inversions;
+    };
+    EXPECT_EQ(inversions({reader({1, 5, 9, 10}), reader({6, 7, 8, 9})}), 0u);
+    EXPECT_EQ(inversions({writer({1, 5, 9, 10}), reader({6, 7, 8, 9})}), 1u);
+    EXPECT_EQ(inversions({reader({1, 5, 9, 10}), writer({6, 7, 8, 9})}), 1u);
+    EXPECT_EQ(check_order({reader({1, 5, 9, 10}), reader({6, 7, 8, 9})}).inversions, 1u);
+}
+
 // Also if others were served in between, in good order.
 TEST(check_order, convicts_over_any_distance) {
     std::vector<queued_claim> all{{0, 1, 5000, 900}};

@@ -31,6 +31,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -67,7 +68,6 @@ struct claim_record {
     bool exchanging = false;                                       // a request to take a hold's place is on its way
     bool withdrawing = false;                                      // it is to be in the line no longer
     bool being_replaced = false;                                   // perhaps: another claim of ours takes its place
-    bool floor_seen = false;                                       // beside its line
     std::vector<spi::reply<spi::claim_answer>> asked_meanwhile{};  // while exchanging
     std::vector<watcher::number> watches{};
     std::vector<claim_id> watched{};  // while it waits: whose keys these are on
@@ -176,6 +176,7 @@ private:
     std::mutex mutex_;
     std::unordered_map<claim_id, record> claims_;
     std::unordered_map<std::string, std::set<unsigned>> slots_;  // that are taken, by name
+    std::unordered_set<std::string> floors_;                     // names beside whose lines one was seen
     std::vector<std::weak_ptr<claim_record>> unwatched_;         // held, and their keys are not watched yet
     bool watching_soon_ = false;
     struct ended_claim {

@@ -44,7 +44,7 @@ void desk::exchange(const record& who, const line& found, const base::line_verdi
                           if (read.succeeded) {
                               who->mine = changed;
                               who->seen_at = read.revision;
-                              who->floor_seen = true;
+                              self->floors_.insert(who->name);
                           }
                       }
                       if (done) asked.push_back(std::move(done));
@@ -135,7 +135,7 @@ void desk::stamp(const record& who, const line& found, claimed done) {
                           if (read.succeeded) {
                               who->mine = changed;
                               who->seen_at = read.revision;
-                              who->floor_seen = true;
+                              self->floors_.insert(who->name);
                           }
                       }
                       using enum spi::claim_answer::verdict;
@@ -151,10 +151,14 @@ void desk::stamp(const record& who, const line& found, claimed done) {
 void desk::wipe_floor(const record& who) {
     {
         std::scoped_lock guard{mutex_};
-        if (!who->floor_seen) return;
+        if (!floors_.contains(who->name)) return;
     }
     cluster_->ask(method::txn, wipe_floor_request(who->at.folder), how_.timeout,
-                  [](const outcome&, const std::string&) {});
+                  [self = shared_from_this(), name = who->name](const outcome& said, const std::string& bytes) {
+                      if (!said.ok() || !read_txn(self->keys_, {}, bytes).succeeded) return;
+                      std::scoped_lock guard{self->mutex_};
+                      self->floors_.erase(name);
+                  });
 }
 
 }  // namespace mortise::inline v0::stores::etcd

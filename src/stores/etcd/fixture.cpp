@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <sstream>
 #include <string>
 
 namespace mortise::inline v0::stores::etcd {
@@ -29,9 +30,12 @@ public:
         std::ptrdiff_t keys = 0;
         const auto clean = [&] {  // the lease of a client that has gone is being revoked
             const std::string said = cluster_->member(0).command("get --prefix --keys-only '" + prefix + "/'");
-            keys = 0;  // but for marks of released ids, which go by themselves
-            for (std::size_t at = 0; (at = said.find(prefix + "/", at)) != std::string::npos; ++at)
-                if (said.compare(at + prefix.size(), 7, "/%gone/") != 0) ++keys;
+            keys =
+                0;  // but for marks of released ids, which go by themselves, and floors that the last one did not know of
+            std::istringstream lines{said};
+            for (std::string key; std::getline(lines, key);)
+                if (key.starts_with(prefix + "/") && !key.starts_with(prefix + "/%gone/") && !key.ends_with("/floor"))
+                    ++keys;
             return keys == 0;
         };
         return {.clean = testing::eventually(clean, std::chrono::seconds{5}),

@@ -106,7 +106,7 @@ void desk::conclude(const record& who, const line& found, claimed done) {
         std::scoped_lock guard{mutex_};
         who->seen_at = found.revision;
         who->arrived = mine.at.arrived;
-        who->floor_seen |= found.floor != 0;
+        if (found.floor != 0) floors_.insert(who->name);
         as_we_think = who->on && who->on->id == mine.lease;
         told = who->is == claim_record::phase::held;
         if (!who->exchanging) {

@@ -17,9 +17,10 @@ namespace mortise::testing {
 
 class claim_notes {
 public:
-    void asked(const claim_id& id) {
+    void asked(const spi::claim_request& wanted) {
         const std::scoped_lock guard{mutex_};
-        open_.try_emplace(id, queued_claim{.asked = now()});
+        open_.try_emplace(wanted.id,
+                          queued_claim{.asked = now(), .weight = wanted.weight, .capacity = wanted.capacity});
     }
     void queued(const claim_id& id) {
         const std::scoped_lock guard{mutex_};
@@ -67,7 +68,7 @@ public:
         : store_wrapper(outer, inner), notes_(std::move(notes)) {}
 
     void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) override {
-        if (wanted.instead_of == claim_id{}) notes_->asked(wanted.id);  // an upgrade goes before the line
+        if (wanted.instead_of == claim_id{}) notes_->asked(wanted);  // an upgrade goes before the line
         store_wrapper::claim(wanted, [notes = notes_, id = wanted.id, done = std::move(done)](auto said) mutable {
             using verdict = spi::claim_answer::verdict;
             if (said.is == verdict::queued) notes->queued(id);

@@ -85,10 +85,10 @@ protected:
 
     std::string notes_of(std::size_t process) const { return scratch_ / std::to_string(process); }
     // After all have left.
-    queue_verdict order_of_claims() const {
+    queue_verdict order_of_claims(in_order which) const {
         std::vector<queued_claim> claims;
         for (std::size_t p = 0; p < kind_page::processes; ++p) claim_notes::load(notes_of(p), claims);
-        const queue_verdict found = check_order(std::move(claims));
+        const queue_verdict found = check_order(std::move(claims), which);
         std::cout << "order: claims=" << found.claims << " contested=" << found.contested
                   << " inversions=" << found.inversions << "\n";
         return found;

@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::chrono::seconds plenty{40};
 
+std::string directory_of(std::size_t number) {
+    return "member" + std::to_string(number + 1);
+}
+
 }  // namespace
 
 std::vector<std::string> server::command(const std::string& directory, std::size_t number,
@@ -44,8 +48,7 @@ std::vector<std::string> server::command(const std::string& directory, std::size
 
 server::server(const testing::server_group& home, std::size_t number, const std::vector<ports>& all)
     : port_(all[number].client),
-      process_(home, command(home / ("member" + std::to_string(number + 1)), number, all),
-               home / ("member" + std::to_string(number + 1) + ".log")) {}
+      process_(home, command(home / directory_of(number), number, all), home / (directory_of(number) + ".log")) {}
 
 std::string server::say(const std::string& word) const {
     const testing::socket_handle to = testing::tcp_socket();
@@ -73,7 +76,19 @@ bool server::serves() const {
     return !now.empty() && now != "read-only";
 }
 
+// A port can be taken between the moment it is found free and the start of the server, which does not say why it ends.
 ensemble::ensemble(std::size_t members) {
+    for (int tries = 0;; ++tries) try {
+            start(members);
+            return;
+        } catch (const server_ended&) {
+            if (tries == 4) throw;
+        }
+}
+
+void ensemble::start(std::size_t members) {
+    members_.clear();
+    for (std::size_t i = 0; i < members; ++i) std::filesystem::remove_all(home_ / directory_of(i));
     std::vector<server::ports> all;
     for (std::size_t i = 0; i < members; ++i)
         all.push_back({testing::free_port(), testing::free_port(), testing::free_port()});
@@ -86,7 +101,7 @@ void ensemble::await_serving() {
         if (!testing::eventually([&] { return !one->running() || one->serves(); }, plenty))
             throw std::runtime_error("a ZooKeeper server does not serve: " + one->last_words());
         else if (!one->running())
-            throw std::runtime_error("a ZooKeeper server has ended: " + one->last_words());
+            throw server_ended("a ZooKeeper server has ended: " + one->last_words());
 }
 
 std::string ensemble::addresses() const {

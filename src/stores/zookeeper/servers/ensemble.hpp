@@ -47,6 +47,10 @@ private:
     testing::server_process process_;
 };
 
+struct server_ended : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 class ensemble {
 public:
     explicit ensemble(std::size_t members = 1);  // they serve when this returns
@@ -56,9 +60,11 @@ public:
     std::string addresses() const;  // "host:port,host:port"
 
     server* leader();      // none: nobody leads at the moment
-    void await_serving();  // all that run; throws if that takes too long
+    void await_serving();  // all of them; throws server_ended, or if that takes too long
 
 private:
+    void start(std::size_t members);
+
     testing::server_group home_;
     std::vector<std::unique_ptr<server>> members_;
 };
