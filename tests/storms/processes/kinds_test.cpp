@@ -88,7 +88,7 @@ protected:
         leave();
     }
 };
-EVERY_STORE_OF_PROCESSES(kinds_specimen);
+SPECIMENS_OF_PROCESSES(kinds_specimen);
 
 TEST_P(kinds_specimen, shared_mutexes_of_two_stores_are_convicted) {
     expect_overlaps<shared_mutex_user>();

@@ -79,7 +79,10 @@ TEST_P(shares_storm, a_demand_for_fifo_is_met_across_processes) {
     expect_clean_end();
 }
 
-TEST_P(shares_storm, a_store_that_mixes_up_its_line_is_convicted) {
+class shares_specimen : public shares_storm {};
+SPECIMENS_OF_PROCESSES(shares_specimen);
+
+TEST_P(shares_specimen, a_store_that_mixes_up_its_line_is_convicted) {
     all_.fifo = 1;
     all_.specimen = 1;
     EXPECT_GT(contend("specimen", 2, 4, 500).order.inversions, 0u);

@@ -92,6 +92,13 @@ inline std::vector<ground> grounds(std::chrono::milliseconds within = 0ms) {
     return all;
 }
 
+// Where flaws are made on purpose, to be found: it is the judge that is tried there, and not the store.
+inline std::vector<ground> grounds_of_specimens() {
+    std::vector<ground> all = grounds();
+    std::erase_if(all, [](const ground& one) { return one.by_lease(); });
+    return all.empty() ? grounds() : all;
+}
+
 class storm : public ::testing::Test {
 protected:
     struct worker {
@@ -223,6 +230,7 @@ protected:
     INSTANTIATE_TEST_SUITE_P(every_store, suite, ::testing::ValuesIn(grounds), \
                              [](const auto& one) { return one.param.name; })
 #define EVERY_STORE_OF_PROCESSES(suite) STORES_OF_PROCESSES(suite, mortise::testing::grounds())
+#define SPECIMENS_OF_PROCESSES(suite) STORES_OF_PROCESSES(suite, mortise::testing::grounds_of_specimens())
 #define EVERY_QUICK_STORE_OF_PROCESSES(suite) \
     STORES_OF_PROCESSES(suite, mortise::testing::grounds(std::chrono::milliseconds{500}))
 // NOLINTEND(cppcoreguidelines-macro-usage)
