@@ -30,8 +30,8 @@ public:
         std::ptrdiff_t keys = 0;
         const auto clean = [&] {  // the lease of a client that has gone is being revoked
             const std::string said = cluster_->member(0).command("get --prefix --keys-only '" + prefix + "/'");
-            keys =
-                0;  // but for marks of released ids, which go by themselves, and floors that the last one did not know of
+            // Marks of released ids go by themselves; a floor stays if the last to leave did not know of it.
+            keys = 0;
             std::istringstream lines{said};
             for (std::string key; std::getline(lines, key);)
                 if (key.starts_with(prefix + "/") && !key.starts_with(prefix + "/%gone/") && !key.ends_with("/floor"))

@@ -12,7 +12,7 @@ do
       local clock = redis.call('TIME')
       local now = clock[1] * 1000000 + clock[2]
       if now < unpack('>d', head, from + 16) and now / 1000000 - armed < life / 16 then
-        ended = math.min(ended, 54)
+        ended = math.min(ended, 54)  -- of seven in all (REMEMBERED), nine bytes each
         if waiting == 0 and refreshed == 0 then
           call('HSET', key, '.', pack('>c2I4I4I4ddi4i4I4I4I4dBHc8c1c0', 'm2', capacity, 0, 0, last, 0, 0, 0, 0, 0,
             armed, life, ended + 9, 0, id, '0', sub(head, 62, 61 + ended)))
