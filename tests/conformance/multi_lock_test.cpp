@@ -146,12 +146,13 @@ TEST_P(multi, all_or_none) {
     }
     const hold theirs = others.acquire("b");
     EXPECT_FALSE(three.try_lock());
-    EXPECT_FALSE(three.try_lock_for(20ms));
-    EXPECT_FALSE(three.try_lock_until(std::chrono::steady_clock::now() + 20ms));
+    EXPECT_FALSE(answer_to(20ms, [&](auto wait) { return three.try_lock_for(wait); }));
+    EXPECT_FALSE(
+        answer_to(20ms, [&](auto wait) { return three.try_lock_until(std::chrono::steady_clock::now() + wait); }));
     const multi_attempt at_once = three.try_acquire();
     EXPECT_EQ(at_once.reason(), errc::busy);
     EXPECT_EQ(at_once.in_the_way(), "b");
-    const multi_attempt later = three.try_acquire_for(20ms);
+    const multi_attempt later = answer_to(20ms, [&](auto wait) { return three.try_acquire_for(wait); });
     EXPECT_EQ(later.reason(), errc::timed_out);
     EXPECT_EQ(later.in_the_way(), "b");
     EXPECT_TRUE(is_free(others, "a"));

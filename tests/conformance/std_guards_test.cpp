@@ -48,8 +48,10 @@ TEST_P(std_guards, unique_lock_defers_tries_waits_and_moves) {
     EXPECT_FALSE(deferred.owns_lock());
     ASSERT_TRUE(deferred.try_lock());
     EXPECT_FALSE((std::unique_lock{*theirs, std::try_to_lock}.owns_lock()));
-    EXPECT_FALSE((std::unique_lock{*theirs, std::chrono::nanoseconds{20ms}}.owns_lock()));
-    EXPECT_FALSE((std::unique_lock{*theirs, std::chrono::steady_clock::now() + 20ms}.owns_lock()));
+    EXPECT_FALSE(answer_to(20ms, [&](auto wait) { return std::unique_lock{*theirs, wait}.owns_lock(); }));
+    EXPECT_FALSE(answer_to(20ms, [&](auto wait) {
+        return std::unique_lock{*theirs, std::chrono::steady_clock::now() + wait}.owns_lock();
+    }));
 
     std::unique_lock moved = std::move(deferred);
     EXPECT_TRUE(lock->hold().valid());

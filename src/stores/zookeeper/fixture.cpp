@@ -9,6 +9,9 @@
 namespace mortise::inline v0::stores::zookeeper {
 namespace {
 
+// A busy machine may keep client or server from running for seconds, and no test but of deaths is about that.
+constexpr std::chrono::seconds session{10};
+
 // Servers that are started by the first fresh_url().
 class zookeeper_fixture final : public spi::fixture {
 public:
@@ -16,11 +19,12 @@ public:
 
     std::string_view store() const noexcept override { return name_; }
     std::string reason_against(std::string_view) const override { return {}; }
-    std::chrono::milliseconds frees_the_dead_after() const noexcept override { return std::chrono::seconds{4}; }
+    std::chrono::milliseconds frees_the_dead_after() const noexcept override { return session; }
 
     std::string fresh_url() override {
         if (!servers_) servers_ = std::make_unique<servers::ensemble>(members_);
-        return "zookeeper://" + servers_->addresses() + "/t" + std::to_string(++made_) + "?session=4s";
+        return "zookeeper://" + servers_->addresses() + "/t" + std::to_string(++made_) + "?session=" +
+               std::to_string(session.count()) + "s";
     }
 
 private:
