@@ -56,7 +56,8 @@ TEST_P(refusals, name_the_holder) {
 TEST_P(refusals, of_a_long_wait_name_who_holds_it_at_its_end) {
     client locks = make_client({.hand_over_turns = 0});
     client others = make_client();
-    // The second must have it well before the third gives up; on a machine that stood still for that long, once more.
+    // The second must have it before the third asks for the last time, and that must be answered in time: if the machine
+    // stood still meanwhile, once more.
     for (auto wait = 2s;; wait *= 2) {
         hold first = locks.acquire("n", {.label = "first"});
         auto second = std::async(std::launch::async, [&] { return locks.acquire("n", {.label = "second"}); });
@@ -67,9 +68,9 @@ TEST_P(refusals, of_a_long_wait_name_who_holds_it_at_its_end) {
         ASSERT_TRUE(eventually([&] { return waiting() == 2 || boot_clock::now() > gives_up; }));
         first.release();
         const hold now = second.get();
-        const bool in_time = boot_clock::now() + wait / 2 < gives_up;
         const attempt got = third.get();
-        if (!in_time && wait < plenty) continue;
+        ASSERT_TRUE(got || got.refusal().holder);
+        if ((got || got.refusal().holder->label != "second") && wait < plenty / 2) continue;
         ASSERT_FALSE(got);
         EXPECT_EQ(got.reason(), errc::timed_out);
         expect_us(got.refusal(), "second", now.token());
