@@ -120,7 +120,7 @@ TEST_P(elected, the_next_one_leads_when_the_leader_dies) {
     if (!GetParam().store->spans_processes()) GTEST_SKIP() << "a store of one process";
     milestone leads;
     child victim{[&] {
-        client mine = make_client({.lease = 1s});
+        client mine = make_client({.lease = 3s});
         election doomed{mine, "scheduler", {.label = "doomed"}};
         doomed.campaign();
         leads.reach();

@@ -243,7 +243,7 @@ TEST_P(multi, a_killed_process_frees_all) {
     if (!GetParam().store->spans_processes()) GTEST_SKIP() << "a store of one process";
     milestone taken;
     child victim{[&] {
-        client mine = make_client({.lease = 1s});
+        client mine = make_client({.lease = 3s});
         multi_lock three{mine, {"a", "b", "c"}};
         three.lock();
         taken.reach();

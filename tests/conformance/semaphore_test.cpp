@@ -245,7 +245,7 @@ TEST_P(semaphore, permits_of_a_killed_process_come_back) {
     if (!GetParam().store->spans_processes()) GTEST_SKIP() << "a store of one process";
     milestone taken;
     child victim{[&] {
-        client mine = make_client({.lease = 1s});
+        client mine = make_client({.lease = 3s});
         counting_semaphore pool{mine, "pool", permits};
         const hold one = pool.acquire();
         const hold three = pool.acquire(3);
@@ -270,7 +270,7 @@ TEST_P(semaphore, a_killed_process_at_the_head_of_the_queue_is_not_in_the_way) {
     child victim{[&] {  // before there are threads
         taken.await();
         const auto seen = std::make_shared<recording_observer>();
-        client mine = make_client({.lease = 1s, .observer = seen});
+        client mine = make_client({.lease = 3s, .observer = seen});
         std::jthread waits{[&] { const hold never = counting_semaphore{mine, "pool", permits}.acquire(4); }};
         if (seen->wait_for(event_kind::waited, 1, plenty)) begun.reach();
         std::this_thread::sleep_for(90s);

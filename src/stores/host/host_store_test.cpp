@@ -34,7 +34,7 @@ TEST_F(host_store, a_hold_lasts_while_its_process_does_unless_a_lease_is_asked_f
 TEST_F(host_store, a_detached_claim_outlives_its_process_and_ends_with_its_lease) {
     child other{[&] {
         client locks{url_};
-        const hold mine = locks.acquire("x", {.lease = 1500ms, .kept_by = kept_by::lease});
+        const hold mine = locks.acquire("x", {.lease = 4s, .kept_by = kept_by::lease});
         return mine.valid() ? 0 : 1;
     }};
     ASSERT_EQ(other.wait(), 0);

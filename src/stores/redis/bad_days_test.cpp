@@ -49,14 +49,14 @@ TEST_F(redis_bad_days, scripts_that_are_forgotten_all_the_time_cost_nothing_but_
 }
 
 TEST_F(redis_bad_days, a_full_server_refuses_claims_and_still_renews_and_takes_back) {
-    hold mine = locks_.acquire("x", {.lease = 900ms});
+    hold mine = locks_.acquire("x", {.lease = 3s});
     node().command({"config", "set", "maxmemory", "1"});
     node().command({"script", "flush"});  // to send the source is no claim on memory either
     const attempt refused = locks_.try_acquire("y");
     ASSERT_EQ(refused.reason(), errc::exhausted);
     EXPECT_THAT(refused.refusal().describe(), HasSubstr("out of memory"));
     const std::size_t before = seen_->count(event_kind::renewed);
-    EXPECT_TRUE(seen_->wait_for(event_kind::renewed, before + 3));
+    EXPECT_TRUE(seen_->wait_for(event_kind::renewed, before + 2));
     EXPECT_TRUE(mine.valid());
     EXPECT_EQ(mine.release(), release_result::released);
     node().command({"config", "set", "maxmemory", "0"});
