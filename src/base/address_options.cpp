@@ -40,13 +40,17 @@ std::chrono::milliseconds duration_in(const url& address, const std::string& opt
     return std::chrono::milliseconds{*count * scale};
 }
 
-std::string secret_in(const url& address, const std::string& option, const std::string& path) {
+void expect_private(const url& address, const std::string& option, const std::string& path) {
     struct ::stat about {};
+    if (::stat(path.c_str(), &about) == 0 && (about.st_mode & 077) != 0)
+        bad_address(address, option + ": others may read " + quoted(path) + "; chmod 600 it");
+}
+
+std::string secret_in(const url& address, const std::string& option, const std::string& path) {
     std::string line;
     std::ifstream file{path};
     if (!file || !std::getline(file, line)) bad_address(address, option + ": cannot read " + quoted(path));
-    if (::stat(path.c_str(), &about) == 0 && (about.st_mode & 077) != 0)
-        bad_address(address, option + ": others may read " + quoted(path) + "; chmod 600 it");
+    expect_private(address, option, path);
     if (line.ends_with('\r')) line.pop_back();
     return line;
 }

@@ -29,7 +29,10 @@ std::chrono::milliseconds duration_in(const url& address, const std::string& opt
                                       std::chrono::milliseconds least = std::chrono::milliseconds{1},
                                       std::chrono::milliseconds most = std::chrono::hours{1});
 
-// The first line of the file that the option names, which nobody but its owner may be able to read.
+// Refuses the file that the option names if others than its owner may read it.
+void expect_private(const url& address, const std::string& option, const std::string& path);
+
+// The first line of such a file.
 std::string secret_in(const url& address, const std::string& option, const std::string& path);
 // The same of the option password_file, beside which the address must not hold a password.
 std::string password_in(const url& address, const std::string& path);

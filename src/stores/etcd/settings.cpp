@@ -2,14 +2,9 @@
 
 #include "base/address_options.hpp"
 #include "base/text.hpp"
+#include "net/tls_options.hpp"
 
-#include <mortise/error.hpp>
-
-#include <algorithm>
-#include <array>
 #include <cstdint>
-#include <fstream>
-#include <optional>
 
 namespace mortise::inline v0::stores::etcd {
 namespace {
@@ -25,11 +20,6 @@ std::string address_in(const base::url& address, std::string_view text) {
     if (!base::number_in<std::uint16_t>(text.substr(colon + 1), 1, 65535))
         base::bad_address(address, "the port of " + base::quoted(text) + " must be 1 to 65535");
     return std::string(text);
-}
-
-std::string readable_file(const base::url& address, const std::string& option, const std::string& path) {
-    if (!std::ifstream{path}) base::bad_address(address, option + ": cannot read " + base::quoted(path));
-    return path;
 }
 
 }  // namespace
@@ -69,7 +59,7 @@ settings settings::of(const base::url& address) {
     s.user = address.user;
     s.password = address.password;
 
-    const base::address_options options{
+    base::address_options options{
         {"prefix",
          [&](const std::string& v) {
              if (v.empty() || v.size() > 100 || v.find_first_of("% \r\n") != std::string::npos || v.ends_with('/'))
@@ -84,33 +74,17 @@ settings settings::of(const base::url& address) {
                  base::bad_address(address, "protocol must be native or concurrency");
              if (v == "concurrency") s.protocol = layout::concurrency;
          }},
-        {"ca", [&](const std::string& v) { s.tls.ca = readable_file(address, "ca", v); }},
-        {"cert", [&](const std::string& v) { s.tls.certificate = readable_file(address, "cert", v); }},
-        {"key",
-         [&](const std::string& v) {
-             static_cast<void>(base::secret_in(address, "key", v));
-             s.tls.key = v;
-         }},
-        {"server_name", [&](const std::string& v) { s.tls.server_name = v; }},
         {"password_file", [&](const std::string& v) { s.password = base::password_in(address, v); }},
     };
+    net::know_tls(options, s.tls);
     base::read_options(address, options);
     if (s.protocol == layout::concurrency && address.query.contains("prefix"))
         base::bad_address(address,
                           "prefix means nothing with protocol=concurrency: names are keys there; begin them with it");
-    const bool tls_options = std::ranges::any_of(std::array{"ca", "cert", "key", "server_name"},
-                                                 [&](const char* key) { return address.query.contains(key); });
     if (s.user.empty() != s.password.empty())
         base::bad_address(address,
                           "a user needs a password and a password a user: etcd://user:password@host, or password_file");
-    if (!s.tls.on && tls_options)
-        base::bad_address(address, "ca, cert, key and server_name are for TLS; write etcds://");
-    if (s.tls.certificate.empty() != s.tls.key.empty()) base::bad_address(address, "cert and key go together");
-    try {
-        if (s.tls.on) s.tls.loaded = load(s.tls);
-    } catch (const error& e) {
-        throw error(e.code(), "store address " + base::quoted(address.masked()) + ": " + e.what());
-    }
+    net::load_tls(address, s.tls);
     return s;
 }
 

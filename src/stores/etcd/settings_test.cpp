@@ -46,7 +46,7 @@ TEST(etcd_addresses, that_cannot_be_meant_are_refused_with_a_remedy) {
     EXPECT_THAT(complaint_about("etcd://a?protocol=redisson"), HasSubstr("native or concurrency"));
     EXPECT_THAT(complaint_about("etcd://a?protocol=concurrency&prefix=shop"), HasSubstr("names are keys there"));
     EXPECT_THAT(complaint_about("etcd://a?server_name=b"), HasSubstr("write etcds://"));
-    EXPECT_THAT(complaint_about("etcds://a?ca=/nowhere"), HasSubstr("cannot read '/nowhere'"));
+    EXPECT_THAT(complaint_about("etcds://a?ca=/nowhere"), HasSubstr("cannot use '/nowhere'"));
     EXPECT_THAT(complaint_about("etcd://ann@a"), HasSubstr("needs a password"));
 }
 

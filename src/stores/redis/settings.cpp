@@ -2,11 +2,7 @@
 
 #include "base/address_options.hpp"
 #include "base/text.hpp"
-
-#include <mortise/error.hpp>
-
-#include <algorithm>
-#include <optional>
+#include "net/tls_options.hpp"
 
 namespace mortise::inline v0::stores::redis {
 namespace {
@@ -63,7 +59,7 @@ settings settings::of(const base::url& address) {
         s.database = *database;
     }
 
-    const base::address_options options{
+    base::address_options options{
         {"prefix",
          [&](const std::string& v) {
              if (v.empty() || v.size() > 100 || v.find_first_of("{} \r\n") != std::string::npos)
@@ -77,10 +73,6 @@ settings settings::of(const base::url& address) {
              if (v == "0" && s.tls.on) base::bad_address(address, "rediss:// is TLS; write redis:// for none");
              s.tls.on = v == "1";
          }},
-        {"ca", [&](const std::string& v) { s.tls.ca = v; }},
-        {"cert", [&](const std::string& v) { s.tls.certificate = v; }},
-        {"key", [&](const std::string& v) { s.tls.key = v; }},
-        {"server_name", [&](const std::string& v) { s.tls.server_name = v; }},
         {"password_file", [&](const std::string& v) { s.password = base::password_in(address, v); }},
         {"sentinel_user", [&](const std::string& v) { s.sentinel_user = v; }},
         {"sentinel_password_file",
@@ -94,19 +86,13 @@ settings settings::of(const base::url& address) {
         {"wait_timeout",
          [&](const std::string& v) { s.replica_timeout = base::duration_in(address, "wait_timeout", v); }},
     };
+    net::know_tls(options, s.tls);
     base::read_options(address, options);
     if (!s.user.empty() && s.password.empty())
         base::bad_address(address, "a user needs a password: redis://user:password@host, or the option password_file");
     if (s.shape != topology::sentinel && !(s.sentinel_user + s.sentinel_password).empty())
         base::bad_address(address, "sentinel_user and sentinel_password_file are for redis+sentinel://");
-    if (!s.tls.on && !(s.tls.ca + s.tls.certificate + s.tls.key + s.tls.server_name).empty())
-        base::bad_address(address, "ca, cert, key and server_name are for TLS; write rediss:// or tls=1");
-    if (s.tls.certificate.empty() != s.tls.key.empty()) base::bad_address(address, "cert and key go together");
-    try {
-        if (s.tls.on) s.tls.loaded = load(s.tls);
-    } catch (const error& e) {
-        throw error(e.code(), "store address " + base::quoted(address.masked()) + ": " + e.what());
-    }
+    net::load_tls(address, s.tls);
     return s;
 }
 

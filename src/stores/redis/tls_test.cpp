@@ -5,6 +5,7 @@
 
 #include <mortise/client.hpp>
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <thread>
@@ -144,6 +145,11 @@ TEST_F(redis_over_tls, files_that_cannot_be_used_are_refused_before_connecting) 
         PEM_write_PrivateKey(out, key.get(), EVP_aes_256_cbc(), nullptr, 0, nullptr, const_cast<char*>(canary));
         std::fclose(out);
     }
+    const std::string open = locked + ".open";
+    std::filesystem::copy_file(locked, open);
+    using std::filesystem::perms;
+    std::filesystem::permissions(locked, perms::owner_read);
+    std::filesystem::permissions(open, perms::owner_read | perms::group_read);
     const std::vector<std::pair<std::string, std::string>> slips{
         {"ca=/no/such/file", "ca: cannot use '/no/such/file'"},
         {"ca=" + client_pair.key, "ca: cannot use '" + client_pair.key + "'"},
@@ -151,6 +157,7 @@ TEST_F(redis_over_tls, files_that_cannot_be_used_are_refused_before_connecting) 
         {"cert=" + client_pair.certificate + "&key=/no/such/file", "key: cannot use '/no/such/file'"},
         {"cert=" + client_pair.certificate + "&key=" + on_.files().server.key, "key: cannot use"},
         {"cert=" + client_pair.certificate + "&key=" + locked, "key: cannot use '" + locked + "'"},
+        {"cert=" + client_pair.certificate + "&key=" + open, "key: others may read '" + open + "'; chmod 600 it"},
     };
     for (const auto& [options, says] : slips) {
         const complaint heard = complaint_of(at("localhost", options));

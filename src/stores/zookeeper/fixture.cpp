@@ -23,8 +23,8 @@ public:
 
     std::string fresh_url() override {
         if (!servers_) servers_ = std::make_unique<servers::ensemble>(members_);
-        return "zookeeper://" + servers_->addresses() + "/t" + std::to_string(++made_) + "?session=" +
-               std::to_string(session.count()) + "s";
+        return "zookeeper://" + servers_->addresses() + "/t" + std::to_string(++made_) +
+               "?session=" + std::to_string(session.count()) + "s";
     }
 
 private:

@@ -10,6 +10,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
+#include <sys/stat.h>
 
 namespace mortise::inline v0::stores::redis::servers {
 namespace {
@@ -65,7 +66,7 @@ signer make(const std::string& called, const std::string& names, long good_for, 
 template <class Write>
 std::string in_file(const std::string& path, Write write) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> out{std::fopen(path.c_str(), "w"), std::fclose};
-    check(out && write(out.get()) == 1, path.c_str());
+    check(out && ::fchmod(::fileno(out.get()), 0600) == 0 && write(out.get()) == 1, path.c_str());
     return path;
 }
 std::string certificate_in(const std::string& path, const signer& of) {
