@@ -86,10 +86,10 @@ TEST_F(host_place, with_a_file_of_somebody_else_is_left_as_it_is) {
     EXPECT_EQ(complaint(url_), "none");
 }
 
-// The place of "host:" for a user of the test's own, so that the real one is left alone.
+// The place of "host:" for a user of the process's own, so that the real one and other tests are left alone.
 class default_place : public ::testing::Test {
 protected:
-    static constexpr uid_t somebody = 4242424;
+    const uid_t somebody = 4'000'000 + static_cast<uid_t>(::getpid());
     const std::string directory_ = "/var/tmp/mortise-" + std::to_string(somebody);
 
     void SetUp() override {
