@@ -3,6 +3,7 @@
 #include "core/reentry.hpp"
 #include "locks/gathering.hpp"
 #include "locks/multi_hold.hpp"
+#include "locks/said_at_unlock.hpp"
 
 #include <mortise/error.hpp>
 #include <mortise/multi_lock.hpp>
@@ -117,17 +118,7 @@ std::error_code multi_lock::body::unlock() noexcept {
     std::error_code ec;
     const release_result result = mine.mapped().release(ec);
     for (const auto& one : *parts) one->frames->leave(one->place, me);
-    switch (result) {
-        case release_result::released:
-        case release_result::sent:
-            return {};
-        case release_result::expired:
-        case release_result::taken_over:
-            return errc::lost;
-        case release_result::unknown:
-            break;
-    }
-    return ec;
+    return locks::said_at_unlock(result, ec);
 }
 
 multi_lock::body::~body() {

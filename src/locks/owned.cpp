@@ -2,6 +2,7 @@
 
 #include "core/calling_back.hpp"
 #include "core/engine.hpp"
+#include "locks/said_at_unlock.hpp"
 
 #include <mortise/error.hpp>
 
@@ -159,17 +160,8 @@ std::error_code owned::unlock(core::owner_key who) noexcept {
     }
     if (left.last->through == this) inside_.fetch_sub(1);
     std::error_code ec;
-    switch (left.last->hold.release(ec)) {
-        case release_result::released:
-        case release_result::sent:
-            return {};
-        case release_result::expired:
-        case release_result::taken_over:
-            return errc::lost;
-        case release_result::unknown:
-            break;
-    }
-    return ec;
+    const release_result freed = left.last->hold.release(ec);
+    return said_at_unlock(freed, ec);
 }
 
 std::error_code owned::unlock(core::owner_key who, std::uint32_t weight) noexcept {

@@ -71,4 +71,19 @@ inline std::uint16_t free_port() {
     throw std::runtime_error("no free port");
 }
 
+// Somebody else listens on a port that was to be a server's: it was taken between the moment it was found free and the start.
+struct port_taken : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Starts servers, on other ports each time they are taken.
+template <class Start>
+void with_free_ports(Start start) {
+    for (int tries = 0;; ++tries) try {
+            return start();
+        } catch (const port_taken&) {
+            if (tries == 20) throw;
+        }
+}
+
 }  // namespace mortise::testing

@@ -43,21 +43,20 @@ protected:
             "sh " + (home_ / "make") + " " + home_.directory() + " >" + (home_ / "said") + " 2>&1";
         ASSERT_EQ(std::system(command.c_str()), 0);
         const auto file = [&](const char* name) { return home_ / name; };
-        for (int tries = 0;; ++tries) try {
-                member_ = std::make_unique<servers::server>(
-                    home_,
-                    servers::server::setup{.name = "m" + std::to_string(tries),
-                                           .port = testing::free_port(),
-                                           .peer_port = testing::free_port(),
-                                           .more = {"--cert-file", file("member.pem"), "--key-file", file("member.key"),
-                                                    "--client-cert-auth", "--trusted-ca-file", file("ca.pem")},
-                                           .tls = true,
-                                           .options = "--cacert=" + file("ca.pem") + " --cert=" + file("client.pem") +
-                                                      " --key=" + file("client.key")});
-                return member_->await_ready();
-            } catch (const servers::port_taken&) {
-                if (tries == 20) throw;
-            }
+        int starts = 0;
+        testing::with_free_ports([&] {
+            member_ = std::make_unique<servers::server>(
+                home_,
+                servers::server::setup{.name = "m" + std::to_string(++starts),
+                                       .port = testing::free_port(),
+                                       .peer_port = testing::free_port(),
+                                       .more = {"--cert-file", file("member.pem"), "--key-file", file("member.key"),
+                                                "--client-cert-auth", "--trusted-ca-file", file("ca.pem")},
+                                       .tls = true,
+                                       .options = "--cacert=" + file("ca.pem") + " --cert=" + file("client.pem") +
+                                                  " --key=" + file("client.key")});
+            member_->await_ready();
+        });
     }
     std::string url(const std::string& options) const { return "etcds://" + member_->address() + "?" + options; }
     std::string with_key() const { return "&cert=" + (home_ / "client.pem") + "&key=" + (home_ / "client.key"); }

@@ -112,9 +112,10 @@ void expect_a_loss_and_that_tokens_tell(const std::string& url, server& master, 
 
 // The same accident, but the claim wants a replica.
 void expect_no_grant_without_a_replica(const std::string& url, server& master, const fleet& all) {
+    client locks{url + "&wait_timeout=200ms", {.patience = 3s}};
+    static_cast<void>(locks.list());  // it knows the servers
     severed_replicas replicas{master, all};
     ASSERT_GT(replicas.count(), 0u);
-    client locks{url + "&wait_timeout=200ms", {.patience = 1s}};
     const attempt got = locks.try_acquire("x", {.durability = durability::wait(1)});
     ASSERT_EQ(got.reason(), errc::unreachable);
     EXPECT_THAT(got.refusal().describe(), HasSubstr("0 of 1 replicas"));

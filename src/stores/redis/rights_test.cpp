@@ -79,7 +79,7 @@ protected:
             EXPECT_TRUE(locks.break_lock("n", seen[0].holder.token, "test", ec)) << ec.message();
         });
         judge("claim that waits for replicas", [&] {
-            client locks{url(), {.patience = 200ms}};
+            client locks{url(), {.patience = 500ms}};
             const attempt got = locks.try_acquire("n", {.durability = durability::wait(1)});
             ASSERT_FALSE(got);
             if (got.refusal().reason == errc::denied) throw error(errc::denied, got.refusal().detail);

@@ -50,7 +50,7 @@ TEST_F(redis_sentinel, a_grant_that_both_replicas_have_outlives_its_master) {
 }
 
 TEST_F(redis_sentinel, a_claim_that_too_few_replicas_acknowledge_is_refused_and_given_back) {
-    client locks{url() + "&wait_timeout=200ms", {.patience = 1s}};
+    client locks{url() + "&wait_timeout=200ms", {.patience = 3s}};
     const attempt got = locks.try_acquire("x", {.durability = durability::wait(3)});  // and there are two
     ASSERT_EQ(got.reason(), errc::unreachable);
     EXPECT_THAT(got.refusal().describe(), HasSubstr("2 of 3 replicas"));

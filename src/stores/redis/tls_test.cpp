@@ -169,7 +169,7 @@ TEST_F(redis_over_tls, files_that_cannot_be_used_are_refused_before_connecting) 
 
 TEST_F(redis_over_tls, a_plain_client_is_told_to_use_tls) {
     const complaint heard =
-        complaint_of(std::string("redis://canary:") + canary + "@" + on_.node().address(), {.patience = 1s});
+        complaint_of(std::string("redis://canary:") + canary + "@" + on_.node().address(), {.patience = 3s});
     EXPECT_TRUE(heard.code == errc::denied || heard.code == errc::unreachable) << heard.what;
     EXPECT_THAT(heard.what,
                 AllOf(HasSubstr(on_.node().address()), HasSubstr("if it speaks TLS, write rediss:// or tls=1")));

@@ -105,7 +105,7 @@ TEST(redis_in_trouble, a_server_that_says_nothing_or_is_not_there) {
     const scripted silent{""};
     const scripted rude{"", true};
     const auto tried = [](const std::string& address) {
-        complaint heard = complaint_of(with_secret(address) + "?timeout=200ms", {.patience = 1s});
+        complaint heard = complaint_of(with_secret(address) + "?timeout=200ms", {.patience = 3s});
         EXPECT_EQ(heard.code, errc::unreachable);
         EXPECT_TRUE(heard.readable()) << heard.what;
         EXPECT_LT(heard.after, 20s);
@@ -126,7 +126,7 @@ TEST(redis_in_trouble, a_server_that_says_nothing_or_is_not_there) {
 TEST(redis_in_trouble, a_replica_instead_of_its_master) {
     servers::single master;
     servers::single replica{{"replicaof 127.0.0.1 " + std::to_string(master.node().port())}};
-    const complaint heard = complaint_of("redis://" + replica.node().address(), {.patience = 1s});
+    const complaint heard = complaint_of("redis://" + replica.node().address(), {.patience = 3s});
     EXPECT_EQ(heard.code, errc::unreachable) << "it may become the master any moment";
     EXPECT_TRUE(heard.readable()) << heard.what;
     EXPECT_THAT(heard.what, AllOf(HasSubstr(replica.node().address()), HasSubstr("is a replica"),

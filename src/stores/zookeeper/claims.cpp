@@ -92,35 +92,42 @@ void claims::proceed(const entry_ptr& e, later& say) {
     enter(e);
 }
 
-// Reads the line as it is now. Whether a node of ours is in it is then certain: the servers take no request any more that was
-// sent on an earlier connection of this session.
-void claims::survey(const entry_ptr& e) {
+// Reads the line as it is now; one that is not there is empty.
+void claims::read_line(const entry_ptr& e, unique_function<void(const outcome&, std::vector<node_name>, later&)> then) {
     e->looking = true;
     const auto reached = std::make_shared<outcome>();
     servers_.sync([reached](const outcome& how) { *reached = how; });
-    servers_.children(e->line,
-                      [this, e, reached](const outcome& how, const std::vector<std::string>& names, const node_stat&) {
-                          later say;
-                          const std::scoped_lock guard{mutex_};
-                          e->looking = false;
-                          if (!reached->ok()) return failed(e, *reached, say);
-                          if (!how.ok() && how.is != outcome::kind::no_node) return failed(e, how, say);
-                          std::vector<node_name> line = names_.read_line(names);
-                          if (const node_name* mine = find(line, e->id)) return adopt(e, e->line + "/" + mine->name);
-                          e->unsure = false;
-                          not_exchanged(e);
-                          if (e->leaving) return find_out_who_holds(e);
-                          if (e->queue) return enter(e);
-                          // Would it hold if it were there?
-                          base::line_entry last = line_entry_of(*e);
-                          for (const node_name& one : line) last.arrived = std::max(last.arrived, one.entry.arrived);
-                          ++last.arrived;
-                          line.push_back({{}, last});
-                          const base::line_verdict said = base::judge(entries_of(line), e->id);
-                          if (said.is == verdict::waits) return wait(e, said, line);
-                          if (auto no = refusal_of(*e, said)) return step_back(e, *std::move(no), say);
-                          enter(e);
-                      });
+    servers_.children(
+        e->line, [this, e, reached, then = std::move(then)](const outcome& how, const std::vector<std::string>& names,
+                                                            const node_stat&) mutable {
+            later say;
+            const std::scoped_lock guard{mutex_};
+            e->looking = false;
+            if (!reached->ok()) return then(*reached, {}, say);
+            then(how == outcome::kind::no_node ? outcome{} : how, names_.read_line(names), say);
+        });
+}
+
+// Whether a node of ours is in the line is then certain: the servers take no request any more that was sent on an earlier
+// connection of this session.
+void claims::survey(const entry_ptr& e) {
+    read_line(e, [this, e](const outcome& how, std::vector<node_name> line, later& say) {
+        if (!how.ok()) return failed(e, how, say);
+        if (const node_name* mine = find(line, e->id)) return adopt(e, e->line + "/" + mine->name);
+        e->unsure = false;
+        not_exchanged(e);
+        if (e->leaving) return find_out_who_holds(e);
+        if (e->queue) return enter(e);
+        // Would it hold if it were there?
+        base::line_entry last = line_entry_of(*e);
+        for (const node_name& one : line) last.arrived = std::max(last.arrived, one.entry.arrived);
+        ++last.arrived;
+        line.push_back({{}, last});
+        const base::line_verdict said = base::judge(entries_of(line), e->id);
+        if (said.is == verdict::waits) return wait(e, said, line);
+        if (auto no = refusal_of(*e, said)) return step_back(e, *std::move(no), say);
+        enter(e);
+    });
 }
 
 // A node of ours that we did not know of. One of an earlier session is about to go, and does not count.

@@ -101,6 +101,7 @@ private:
 
     // With mutex_ held.
     void proceed(const entry_ptr& e, later& say);
+    void read_line(const entry_ptr& e, unique_function<void(const outcome&, std::vector<node_name>, later&)> then);
     void survey(const entry_ptr& e);
     void enter(const entry_ptr& e);
     void make_parents(const entry_ptr& e);

@@ -71,27 +71,19 @@ void claims::release_another(const entry_ptr& e) {
     e->leaving = true;
     e->unsure = true;
     entries_.emplace(e->id, e);
-    e->looking = true;
-    const auto reached = std::make_shared<outcome>();
-    servers_.sync([reached](const outcome& how) { *reached = how; });
-    servers_.children(e->line,
-                      [this, e, reached](const outcome& how, const std::vector<std::string>& names, const node_stat&) {
-                          later say;
-                          const std::scoped_lock guard{mutex_};
-                          e->looking = false;
-                          if (!reached->ok() || (!how.ok() && how.is != outcome::kind::no_node)) {
-                              failed(e, reached->ok() ? how : *reached, say);
-                              entries_.erase(e->id);
-                              return;
-                          }
-                          const std::vector<node_name> line = names_.read_line(names);
-                          e->unsure = false;
-                          if (const node_name* mine = find(line, e->id)) {
-                              e->node = e->line + "/" + mine->name;
-                              return leave(e);
-                          }
-                          left(e, line.empty() ? spi::release_answer::expired : spi::release_answer::taken_over, say);
-                      });
+    read_line(e, [this, e](const outcome& how, const std::vector<node_name>& line, later& say) {
+        if (!how.ok()) {
+            failed(e, how, say);
+            entries_.erase(e->id);
+            return;
+        }
+        e->unsure = false;
+        if (const node_name* mine = find(line, e->id)) {
+            e->node = e->line + "/" + mine->name;
+            return leave(e);
+        }
+        left(e, line.empty() ? spi::release_answer::expired : spi::release_answer::taken_over, say);
+    });
 }
 
 void claims::left(const entry_ptr& e, spi::release_answer how, later& say) {

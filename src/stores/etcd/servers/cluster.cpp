@@ -6,36 +6,29 @@
 #include <optional>
 
 namespace mortise::inline v0::stores::etcd::servers {
-namespace {
 
 using testing::free_port;
 
-// A port can be taken between the moment it is found free and the start of the member.
-constexpr int most_starts = 20;
-
-}  // namespace
-
 cluster::cluster(std::size_t members, const std::vector<std::string>& more) {
-    for (int tries = 0;; ++tries) try {
-            members_.clear();
-            std::vector<server::setup> all;
-            std::string together;
-            for (std::size_t i = 0; i < members; ++i) {
-                all.push_back({.name = "m" + std::to_string(tries) + "-" + std::to_string(i),
-                               .port = free_port(),
-                               .peer_port = free_port(),
-                               .more = more});
-                together += (i == 0 ? "" : ",") + all[i].name + "=http://127.0.0.1:" + std::to_string(all[i].peer_port);
-            }
-            for (auto& one : all) {
-                one.cluster = together;
-                members_.push_back(std::make_unique<server>(home_, one));
-            }
-            for (const auto& one : members_) one->await_ready();
-            return;
-        } catch (const port_taken&) {
-            if (tries == most_starts) throw;
+    int starts = 0;
+    testing::with_free_ports([&] {
+        members_.clear();
+        ++starts;
+        std::vector<server::setup> all;
+        std::string together;
+        for (std::size_t i = 0; i < members; ++i) {
+            all.push_back({.name = "m" + std::to_string(starts) + "-" + std::to_string(i),
+                           .port = free_port(),
+                           .peer_port = free_port(),
+                           .more = more});
+            together += (i == 0 ? "" : ",") + all[i].name + "=http://127.0.0.1:" + std::to_string(all[i].peer_port);
         }
+        for (auto& one : all) {
+            one.cluster = together;
+            members_.push_back(std::make_unique<server>(home_, one));
+        }
+        for (const auto& one : members_) one->await_ready();
+    });
 }
 
 std::string cluster::addresses() const {

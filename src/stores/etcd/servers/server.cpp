@@ -1,10 +1,12 @@
 #include "stores/etcd/servers/server.hpp"
 
+#include "support/loopback.hpp"
 #include "support/waiting.hpp"
 
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <stdexcept>
 #include <utility>
 
 #include <sys/wait.h>
@@ -83,7 +85,7 @@ void server::await_ready() {
     const bool came = testing::eventually([&] { return !running() || ready(); }, plenty_of_time);
     if (came && running()) return;
     const std::string said = process_.last_words();
-    if (said.find("address already in use") != std::string::npos) throw port_taken(said);
+    if (said.find("address already in use") != std::string::npos) throw testing::port_taken(said);
     throw std::runtime_error(how_.name + (came ? " has ended: " : " does not get ready: ") + said);
 }
 

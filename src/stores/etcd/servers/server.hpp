@@ -7,16 +7,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace mortise::inline v0::stores::etcd::servers {
-
-// Somebody else listens on the port that was to be this member's.
-struct port_taken : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 
 // A test may kill, restart, freeze and thaw it; what follows from that takes the time that etcd takes.
 class server {

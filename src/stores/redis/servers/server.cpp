@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <utility>
 
 #include <sys/socket.h>
@@ -115,7 +116,7 @@ void server::await_ready() {
     const bool came = testing::eventually([&] { return !running() || ready(); }, plenty);
     if (came && running()) return;
     const std::string said = process_.last_words();
-    if (said.find("Address already in use") != std::string::npos) throw port_taken(said);
+    if (said.find("Address already in use") != std::string::npos) throw testing::port_taken(said);
     throw std::runtime_error(how_.name + (came ? " has ended: " : " does not get ready: ") + said);
 }
 

@@ -8,16 +8,10 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace mortise::inline v0::stores::redis::servers {
-
-// Somebody else listens on the port that was to be this server's.
-struct port_taken : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 
 // A redis-server or a sentinel on a port of 127.0.0.1. It keeps nothing on disk unless its configuration says so. A test may
 // kill, restart, freeze and thaw it; what follows from that takes the time that Redis takes.

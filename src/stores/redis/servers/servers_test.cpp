@@ -3,6 +3,7 @@
 #include "stores/redis/servers/single.hpp"
 #include "stores/redis/servers/with_sentinels.hpp"
 #include "stores/redis/servers/with_tls.hpp"
+#include "support/loopback.hpp"
 #include "support/waiting.hpp"
 
 #include <array>
@@ -67,7 +68,7 @@ TEST(one_server, a_port_that_is_taken_is_said_to_be) {
     single first;
     const mortise::testing::server_group home;
     server second{home, {.name = "redis", .port = first.node().port()}};
-    EXPECT_THROW(second.await_ready(), port_taken);
+    EXPECT_THROW(second.await_ready(), mortise::testing::port_taken);
 }
 
 TEST(one_server, one_that_cannot_start_says_why) {

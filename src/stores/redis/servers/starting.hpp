@@ -15,16 +15,7 @@
 namespace mortise::inline v0::stores::redis::servers {
 
 using testing::free_port;
-
-// A port can be taken between the moment it is found free and the start of the server.
-template <class Make>
-void with_free_ports(Make make) {
-    for (int tries = 0;; ++tries) try {
-            return make();
-        } catch (const port_taken&) {
-            if (tries == 20) throw;
-        }
-}
+using testing::with_free_ports;
 
 // An error is no answer: a server may be busy, or not know the others yet.
 inline void await(const std::function<bool()>& holds, const char* what) {

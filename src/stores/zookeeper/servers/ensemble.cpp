@@ -78,12 +78,7 @@ bool server::serves() const {
 
 // A port can be taken between the moment it is found free and the start of the server, which does not say why it ends.
 ensemble::ensemble(std::size_t members) {
-    for (int tries = 0;; ++tries) try {
-            start(members);
-            return;
-        } catch (const server_ended&) {
-            if (tries == 4) throw;
-        }
+    testing::with_free_ports([&] { start(members); });
 }
 
 void ensemble::start(std::size_t members) {
@@ -101,7 +96,8 @@ void ensemble::await_serving() {
         if (!testing::eventually([&] { return !one->running() || one->serves(); }, plenty))
             throw std::runtime_error("a ZooKeeper server does not serve: " + one->last_words());
         else if (!one->running())
-            throw server_ended("a ZooKeeper server has ended: " + one->last_words());
+            throw testing::port_taken("a ZooKeeper server has ended: " +
+                                      one->last_words());  // for which it gives no code
 }
 
 std::string ensemble::addresses() const {

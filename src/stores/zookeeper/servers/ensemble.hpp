@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -47,10 +46,6 @@ private:
     testing::server_process process_;
 };
 
-struct server_ended : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
 class ensemble {
 public:
     explicit ensemble(std::size_t members = 1);  // they serve when this returns
@@ -60,7 +55,7 @@ public:
     std::string addresses() const;  // "host:port,host:port"
 
     server* leader();      // none: nobody leads at the moment
-    void await_serving();  // all of them; throws server_ended, or if that takes too long
+    void await_serving();  // all of them; throws testing::port_taken if one ended, or if that takes too long
 
 private:
     void start(std::size_t members);
