@@ -47,13 +47,14 @@ function(mortise_filter_of fixture result)
 endfunction()
 
 # mortise_add_tests(<target> SOURCES <file>... [LIBRARIES <target>...] [PROPERTIES <ctest property> <value>...]
-#     [STORES all|plain] [WITHOUT_LIBRARY] [OPTIMISED])
+#     [STORES all|plain] [WITHOUT_LIBRARY] [OPTIMISED] [TOGETHER])
 # One program, each of its tests a ctest entry. It sees the internals of the library and tests/support, unless it is
 # said to do without. STORES says that its tests have fixtures as parameters, all of them or the plain one of each store:
 # then all tests of a fixture that starts a server are one entry, <target>.<fixture>. OPTIMISED is for long runs. The
 # random histories in *_property_test.cpp are such, and a program of their own: <target> with _histories for _tests.
+# TOGETHER makes them one entry under a sanitizer, where a process costs more than most tests.
 function(mortise_add_tests target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "WITHOUT_LIBRARY;OPTIMISED" "STORES" "SOURCES;LIBRARIES;PROPERTIES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "WITHOUT_LIBRARY;OPTIMISED;TOGETHER" "STORES" "SOURCES;LIBRARIES;PROPERTIES")
     set(histories ${arg_SOURCES})
     list(FILTER histories INCLUDE REGEX "_property_test\\.cpp$")
     if(histories AND NOT arg_OPTIMISED)
@@ -105,6 +106,11 @@ function(mortise_add_tests target)
     list(JOIN apart ":" apart)
     if(apart)
         string(PREPEND apart "-")
+    endif()
+    if(arg_TOGETHER AND MORTISE_SANITIZE)
+        add_test(NAME ${target} COMMAND ${target} "--gtest_filter=*${apart}")
+        set_tests_properties(${target} PROPERTIES ${properties} COST 100)
+        return()
     endif()
     gtest_discover_tests(${target}
         TEST_PREFIX ${target}.
