@@ -53,7 +53,7 @@ public:
           from_(std::make_shared<base::whereabouts>(base::whereabouts{around.host, around.pid})) {}
     ~host_store() override { close(); }
 
-    const mortise::promises& promises() const noexcept override { return promised(); }
+    const mortise::promises& promises() const noexcept override { return promised_; }
     void claim(const spi::claim_request&, spi::reply<spi::claim_answer>) override;
     void renew(std::span<const spi::renewal>, spi::reply<std::vector<spi::renewal_answer>>) override;
     void release(std::string_view name, const claim_id&, spi::reply<spi::release_answer>) override;
@@ -85,6 +85,7 @@ private:
     void look_later();
     bool still_in_place();
 
+    const mortise::promises promised_ = promised();
     const place where_;
     const spi::context around_;
     const std::shared_ptr<const base::whereabouts> from_;

@@ -6,8 +6,8 @@
 
 namespace mortise::inline v0::stores::host {
 
-const mortise::promises& promised() {
-    static const mortise::promises all{
+mortise::promises promised() {
+    return {
         .store = "host",
         .tokens = true,
         .fifo = true,
@@ -27,7 +27,6 @@ const mortise::promises& promised() {
                  "The directory is on a file system that others serve.",
                  "A hold with a lease is paused past it: another is let in, with a larger token."},
     };
-    return all;
 }
 
 }  // namespace mortise::inline v0::stores::host

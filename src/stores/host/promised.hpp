@@ -6,6 +6,6 @@
 
 namespace mortise::inline v0::stores::host {
 
-const mortise::promises& promised();
+mortise::promises promised();
 
 }  // namespace mortise::inline v0::stores::host

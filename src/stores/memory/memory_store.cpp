@@ -13,9 +13,8 @@
 namespace mortise::inline v0::stores::memory {
 namespace {
 
-const mortise::promises& promised() {
-    static const auto& all = *new mortise::promises{
-        // never destroyed: it serves static destructors too
+mortise::promises promised() {
+    return {
         .store = "memory",
         .tokens = true,
         .fifo = true,
@@ -31,7 +30,6 @@ const mortise::promises& promised() {
         .ends = {"The process ends: nothing is kept outside of it.",
                  "A holder is paused past its lease: another is let in, with a larger token."},
     };
-    return all;
 }
 
 // One client's view of a table. The table pushes to it; it outlives the store by whatever push is on its way.
@@ -94,7 +92,7 @@ public:
           session_(table_->join(seat_)) {}
     ~memory_store() override { close(); }
 
-    const mortise::promises& promises() const noexcept override { return promised(); }
+    const mortise::promises& promises() const noexcept override { return promised_; }
 
     void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) override {
         spi::claim_answer answer = table_->claim(session_, *seat_, from_, wanted);
@@ -128,6 +126,7 @@ public:
     }
 
 private:
+    const mortise::promises promised_ = promised();
     std::shared_ptr<table> table_;
     std::shared_ptr<seat> seat_;
     std::shared_ptr<const base::whereabouts> from_;
