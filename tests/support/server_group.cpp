@@ -28,8 +28,7 @@ namespace {
     throw std::system_error(code, std::generic_category(), what);
 }
 
-// Where servers keep their files: in memory where there is plenty. A disk that others write to makes a server silent for
-// seconds, even one that never waits for it (fsync off).
+// Where servers keep their files: in memory where there is plenty, so that a test does not depend on who else writes to disk.
 std::filesystem::path where_servers_write() {
     constexpr std::uintmax_t plenty = std::uintmax_t{4} << 30;
     const std::filesystem::path memory = "/dev/shm";
