@@ -1,3 +1,5 @@
+#include "base/immortal.hpp"
+
 #include <mortise/error.hpp>
 
 namespace mortise::inline v0 {
@@ -88,11 +90,12 @@ public:
     }
 };
 
+constinit const base::immortal<category> the_category;
+
 }  // namespace
 
 const std::error_category& error_category() noexcept {
-    static const category instance;
-    return instance;
+    return the_category.value;
 }
 
 error::~error() = default;

@@ -58,7 +58,7 @@ std::string claim_id::hex() const {
 
 owner::owner() noexcept {
     // Odd: the identities of threads are even (core/reentry.cpp).
-    static std::atomic<std::uint64_t> next{1};
+    static constinit std::atomic<std::uint64_t> next{1};
     id_ = next.fetch_add(2, std::memory_order_relaxed);
 }
 

@@ -25,7 +25,7 @@ struct everybody {
 
     // Never destroyed; a child of fork begins anew, for the parent's mutex may be taken for ever.
     static everybody& here() {
-        static std::atomic<everybody*> all{nullptr};
+        static constinit std::atomic<everybody*> all{nullptr};
         everybody* seen = all.load();
         while (seen == nullptr || seen->generation != base::fork_generation()) {
             auto* fresh = new everybody;

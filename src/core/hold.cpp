@@ -1,3 +1,4 @@
+#include "base/immortal.hpp"
 #include "base/text.hpp"
 #include "core/calling_back.hpp"
 #include "core/engine.hpp"
@@ -5,7 +6,19 @@
 #include <mortise/error.hpp>
 #include <mortise/hold.hpp>
 
+#include <memory>
+#include <string>
+#include <utility>
+
 namespace mortise::inline v0 {
+namespace {
+
+const std::string& no_name() {
+    static constinit base::made_once<const std::string> made;
+    return made([] { return std::make_unique<const std::string>(); });
+}
+
+}  // namespace
 
 hold::hold() noexcept = default;
 hold::hold(std::shared_ptr<core::claimant> granted) noexcept : granted_(std::move(granted)) {}
@@ -75,8 +88,7 @@ token hold::token(std::error_code& ec) const noexcept {
 }
 
 const std::string& hold::name() const noexcept {
-    static const std::string none;
-    return granted_ ? granted_->cohort->terms.name : none;
+    return granted_ ? granted_->cohort->terms.name : no_name();
 }
 
 claim_id hold::id() const noexcept {

@@ -6,7 +6,7 @@ namespace mortise::inline v0::core {
 
 owner_key this_thread_key() noexcept {
     // Even: explicit owners are odd (mortise::owner).
-    static std::atomic<owner_key> next{2};
+    static constinit std::atomic<owner_key> next{2};
     thread_local const owner_key mine = next.fetch_add(2, std::memory_order_relaxed);
     return mine;
 }

@@ -53,8 +53,7 @@ struct election::body {
     // Calls `ask` with the hold of the latest term, which may be an empty one.
     template <class Ask>
     auto of_term(Ask ask) const {
-        static const hold none;
-        if (engine->forked()) return ask(none);  // the mutex may be the parent's
+        if (engine->forked()) return ask(hold{});  // the mutex may be the parent's
         std::scoped_lock guard{mutex};
         return ask(term);
     }

@@ -1,12 +1,15 @@
 #include "net/tls.hpp"
 
+#include "base/immortal.hpp"
 #include "base/text.hpp"
 #include "net/certificate.hpp"
 #include "net/transport.hpp"
 
 #include <mortise/error.hpp>
 
+#include <memory>
 #include <mutex>
+#include <new>
 
 #include <arpa/inet.h>
 #include <openssl/bio.h>
@@ -155,14 +158,18 @@ tls::tls(std::unique_ptr<transport> under, std::shared_ptr<const tls_context> co
 }
 
 const BIO_METHOD* tls::below() {
-    static const BIO_METHOD* const made = [] {
-        BIO_METHOD* method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "mortise transport");
-        BIO_meth_set_read(method, &tls::pull);
-        BIO_meth_set_write(method, &tls::push);
-        BIO_meth_set_ctrl(method, [](BIO*, int what, long, void*) -> long { return what == BIO_CTRL_FLUSH ? 1 : 0; });
+    constexpr auto drop = [](BIO_METHOD* made) { BIO_meth_free(made); };
+    static constinit base::made_once<BIO_METHOD, decltype(drop)> made;
+    return &made([=] {
+        std::unique_ptr<BIO_METHOD, decltype(drop)> method{
+            BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "mortise transport")};
+        if (!method) throw std::bad_alloc{};
+        BIO_meth_set_read(method.get(), &tls::pull);
+        BIO_meth_set_write(method.get(), &tls::push);
+        BIO_meth_set_ctrl(method.get(),
+                          [](BIO*, int what, long, void*) -> long { return what == BIO_CTRL_FLUSH ? 1 : 0; });
         return method;
-    }();
-    return made;
+    });
 }
 
 int tls::pull(BIO* from, char* into, int size) {

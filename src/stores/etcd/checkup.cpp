@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace mortise::inline v0::stores::etcd {
@@ -26,19 +27,17 @@ std::optional<release_number> version_of(const std::string& text) {
 // What was wrong with leases, and the releases of each line that mended it.
 struct known_bug {
     const char* what;
-    std::vector<release_number> mended;  // by line, rising
+    std::array<release_number, 3> mended;  // by line, rising
+    std::size_t lines;
 };
-const std::vector<known_bug>& bugs_of_leases() {
-    static const auto& all = *new std::vector<known_bug>{
-        {"a leader that stood still may end leases that are alive", {{3, 4, 31}, {3, 5, 13}}},
-        {"a lease that was revoked may be reported as kept alive", {{3, 4, 38}, {3, 5, 23}, {3, 6, 5}}},
-        {"a member that stood still may answer from the past", {{3, 4, 42}, {3, 5, 28}, {3, 6, 9}}},
-    };
-    return all;
-}
+constexpr known_bug bugs_of_leases[] = {
+    {"a leader that stood still may end leases that are alive", {{{3, 4, 31}, {3, 5, 13}}}, 2},
+    {"a lease that was revoked may be reported as kept alive", {{{3, 4, 38}, {3, 5, 23}, {3, 6, 5}}}, 3},
+    {"a member that stood still may answer from the past", {{{3, 4, 42}, {3, 5, 28}, {3, 6, 9}}}, 3},
+};
 
 bool has(const known_bug& bug, const release_number& v) {
-    for (const release_number& mended : bug.mended)
+    for (const release_number& mended : std::span{bug.mended}.first(bug.lines))
         if (v[0] == mended[0] && v[1] == mended[1]) return v < mended;
     return v < bug.mended.front();
 }
@@ -72,7 +71,7 @@ void look_at(const member_report& one, std::vector<finding>& found) {
     if (*v < release_number{3, 4, 0})
         found.push_back({grade::problem, who + " is older than etcd 3.4", "upgrade it"});
     else
-        for (const known_bug& bug : bugs_of_leases())
+        for (const known_bug& bug : bugs_of_leases)
             if (has(bug, *v))
                 found.push_back({grade::warning, who + " has a known bug: " + bug.what,
                                  "upgrade to etcd 3.4.42, 3.5.28, 3.6.9 or newer"});

@@ -1,9 +1,12 @@
 #include "stores/etcd/grpc_session.hpp"
 
+#include "base/immortal.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -138,7 +141,9 @@ struct grpc_session::calls_from_below {
     }
 
     static const nghttp2_session_callbacks* all() {
-        static const nghttp2_session_callbacks* const made = [] {
+        constexpr auto drop = [](nghttp2_session_callbacks* made) { nghttp2_session_callbacks_del(made); };
+        static constinit base::made_once<nghttp2_session_callbacks, decltype(drop)> made;
+        return &made([=] {
             nghttp2_session_callbacks* to = nullptr;
             if (nghttp2_session_callbacks_new(&to) != 0) throw std::bad_alloc{};
             nghttp2_session_callbacks_set_on_data_chunk_recv_callback(to, &data);
@@ -147,9 +152,8 @@ struct grpc_session::calls_from_below {
             nghttp2_session_callbacks_set_on_stream_close_callback(to, &closed);
             nghttp2_session_callbacks_set_on_frame_send_callback(to, &sent);
             nghttp2_session_callbacks_set_error_callback2(to, &complaint);
-            return to;
-        }();
-        return made;
+            return std::unique_ptr<nghttp2_session_callbacks, decltype(drop)>{to};
+        });
     }
 };
 

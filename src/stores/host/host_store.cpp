@@ -112,7 +112,7 @@ void host_store::connect() {
 
 void host_store::sit_down() {
     const base::standard_descriptors_taken out_of_the_way;
-    static std::atomic<std::uint32_t> clients{1};
+    static constinit std::atomic<std::uint32_t> clients{1};
     ledger_ = ledger::open(where_);
     session_ = session_of(ledger_->seats().mine(), clients.fetch_add(1));
     const int directory = where_.open_directory();

@@ -57,7 +57,7 @@ std::shared_ptr<ledger> ledger::open(const place& where) {
         std::mutex mutex{};
         std::map<std::pair<dev_t, ino_t>, std::shared_ptr<ledger>> opened{};
     };
-    static std::atomic<registry*> current{nullptr};
+    static constinit std::atomic<registry*> current{nullptr};
     registry* mine = current.load();
     if (mine == nullptr || mine->generation != base::fork_generation()) {
         std::unique_ptr<registry> fresh{new registry{.generation = base::fork_generation(), .inherited = mine}};

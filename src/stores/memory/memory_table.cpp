@@ -134,7 +134,7 @@ std::shared_ptr<table> table::named(const std::string& name) {
         std::mutex mutex;
         std::map<std::string, std::weak_ptr<table>> tables;
     };
-    static std::atomic<directory*> current{nullptr};
+    static constinit std::atomic<directory*> current{nullptr};
     directory* here = current.load();
     if (here == nullptr || here->generation != base::fork_generation()) {
         auto* fresh = new directory;

@@ -1,5 +1,6 @@
 #include "stores/memory/raw.hpp"
 
+#include "base/immortal.hpp"
 #include "base/limits.hpp"
 
 #include <condition_variable>
@@ -74,8 +75,8 @@ private:
 
 template <class T>
 places<T>& all_places() {
-    static auto& all = *new places<T>;  // never destroyed: ends may outlive main
-    return all;
+    static constinit base::made_once<places<T>> all;
+    return all([] { return std::make_unique<places<T>>(); });
 }
 
 }  // namespace

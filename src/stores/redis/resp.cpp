@@ -1,16 +1,26 @@
 #include "stores/redis/resp.hpp"
 
+#include "base/immortal.hpp"
+
 #include <charconv>
 #include <cstring>
+#include <memory>
 #include <optional>
 
 namespace mortise::inline v0::stores::redis {
+namespace {
+
+const reply& no_reply() {
+    static constinit base::made_once<const reply> made;
+    return made([] { return std::make_unique<const reply>(); });
+}
+
+}  // namespace
 
 const reply& reply::at(std::string_view key) const noexcept {
-    static const reply none{};
     for (std::size_t i = 0; i + 1 < items.size(); i += 2)
         if (items[i].text == key) return items[i + 1];
-    return none;
+    return no_reply();
 }
 
 std::span<char> reader::space() {

@@ -1,7 +1,8 @@
 #include "stores/redis/scripts.hpp"
 
+#include "base/immortal.hpp"
+
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <initializer_list>
@@ -25,22 +26,19 @@ script make(std::string_view head, std::initializer_list<std::string_view> parts
 
 script::script(std::string text) : source(std::move(text)), sha(sha1_of(source)) {}
 
-// Not a local static: a child of a fork in the midst of making that would wait for its parent's thread. Two threads that come
-// at once both make them, and one throws its own away.
 const scripts& scripts::all() {
-    static constinit std::atomic<const scripts*> known{nullptr};
-    if (const scripts* made = known.load(std::memory_order_acquire)) return *made;
-    auto mine = std::unique_ptr<const scripts>(new scripts{
-        .claim = make(takes, {lua::taken, lua::state, lua::claim}),
-        .release = make(keeps, {lua::freed, lua::state, lua::release}),
-        .renew = make(keeps, {lua::renew}),
-        .refresh = make(keeps, {lua::state, lua::refresh}),
-        .break_hold = make(keeps, {lua::state, lua::break_hold}),
-        .show = make(looks, {lua::show}),
-        .rights = make(looks, {lua::rights}),
+    static constinit base::made_once<const scripts> made;
+    return made([] {
+        return std::unique_ptr<const scripts>(new scripts{
+            .claim = make(takes, {lua::taken, lua::state, lua::claim}),
+            .release = make(keeps, {lua::freed, lua::state, lua::release}),
+            .renew = make(keeps, {lua::renew}),
+            .refresh = make(keeps, {lua::state, lua::refresh}),
+            .break_hold = make(keeps, {lua::state, lua::break_hold}),
+            .show = make(looks, {lua::show}),
+            .rights = make(looks, {lua::rights}),
+        });
     });
-    const scripts* others = nullptr;
-    return known.compare_exchange_strong(others, mine.get()) ? *mine.release() : *others;
 }
 
 // Only a name for a script, as Redis wants it; nothing is protected by it.

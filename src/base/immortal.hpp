@@ -1,0 +1,39 @@
+// Variables of the whole program that nobody waits for. The language makes a variable of a function at its first use, under a
+// lock: a child of a fork that came while another thread was making it would wait for that thread for ever. It also destroys
+// them when the program ends, and clients may outlive main. These are made before the program begins, or at first use without
+// a lock, and are never destroyed.
+#pragma once
+
+#include <mortise/config.hpp>
+
+#include <atomic>
+#include <memory>
+
+namespace mortise::inline v0::base {
+
+// constinit const immortal<T> x;    made by the compiler. In a namespace: in a function it has a lock for its end, though empty.
+template <class T>
+union immortal {
+    constexpr immortal() noexcept : value() {}
+    constexpr ~immortal() {}
+    T value;
+};
+
+// static constinit made_once<T> x;    x([] { return std::make_unique<T>(...); })
+// Two threads that come at once may both make one; one of them throws its own away.
+template <class T, class Drop = std::default_delete<T>>
+class made_once {
+public:
+    template <class Make>
+    T& operator()(Make make) {
+        if (T* const known = made_.load(std::memory_order_acquire)) return *known;
+        std::unique_ptr<T, Drop> mine = make();
+        T* others = nullptr;
+        return made_.compare_exchange_strong(others, mine.get()) ? *mine.release() : *others;
+    }
+
+private:
+    std::atomic<T*> made_{nullptr};
+};
+
+}  // namespace mortise::inline v0::base
