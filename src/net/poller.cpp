@@ -66,10 +66,11 @@ void poller::look() {
     epoll_event ready[16];
     const int n = ::epoll_wait(epoll_, ready, 16, 0);
     for (int i = 0; i < n; ++i) {
+        const std::uint64_t which = ready[i].data.u64;  // no reference: on x86-64 events are packed
         std::shared_ptr<std::function<void()>> run;
         {
             std::scoped_lock guard{mutex_};
-            if (const auto it = entries_.find(ready[i].data.u64); it != entries_.end()) run = it->second.ready;
+            if (const auto it = entries_.find(which); it != entries_.end()) run = it->second.ready;
         }
         if (run) (*run)();
     }
