@@ -3,10 +3,12 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <mutex>
 #include <random>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -62,12 +64,30 @@ inline socket_handle listener_at(std::uint16_t port, int flags = 0) {
     return ours ? std::move(made) : socket_handle{};
 }
 
-// A port that nobody listens on at the moment. Not one of those that the system gives to outgoing connections: there a client
+// Takes the port of UDP that has the same number: an empty handle if another process has.
+inline socket_handle reservation_of(std::uint16_t port) {
+    socket_handle made{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    if (!made) throw std::system_error(errno, std::generic_category(), "no socket");
+    const sockaddr_in at = loopback(port);
+    return ::bind(made.fd(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 ? std::move(made)
+                                                                                     : socket_handle{};
+}
+
+// A port that nobody listens on, and that no other test is given until this process ends: servers of tests are killed and come
+// back, and some listen only when they lead. Not one of those that the system gives to outgoing connections: there a client
 // that tries again and again while its server is down can reach itself, and the port may be taken when the server returns.
 inline std::uint16_t free_port() {
-    thread_local std::random_device dice;
-    for (int tries = 0; tries < 1000; ++tries)
-        if (const auto port = static_cast<std::uint16_t>(12'000 + dice() % 20'000); listener_at(port)) return port;
+    static std::mutex mutex;
+    static std::vector<socket_handle> reserved;
+    const std::scoped_lock guard{mutex};
+    std::random_device dice;
+    for (int tries = 0; tries < 1000; ++tries) {
+        const auto port = static_cast<std::uint16_t>(12'000 + dice() % 20'000);
+        socket_handle mine = reservation_of(port);
+        if (!mine || !listener_at(port)) continue;
+        reserved.push_back(std::move(mine));
+        return port;
+    }
     throw std::runtime_error("no free port");
 }
 

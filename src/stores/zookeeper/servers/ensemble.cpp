@@ -40,8 +40,9 @@ std::vector<std::string> server::command(const std::string& directory, std::size
             "-Dzookeeper.forceSync=no",
             "-Dznode.container.checkIntervalMs=500",
             "-Dreadonlymode.enabled=true",
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",  // so that last words say why
             "-cp",
-            directory + ":/usr/share/java/zookeeper.jar",
+            "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar",
             "org.apache.zookeeper.server.quorum.QuorumPeerMain",
             directory + "/zoo.cfg"};
 }
@@ -76,7 +77,7 @@ bool server::serves() const {
     return !now.empty() && now != "read-only";
 }
 
-// A port can be taken between the moment it is found free and the start of the server, which does not say why it ends.
+// Somebody who is no test may take a port between the moment it is found free and the start of the server.
 ensemble::ensemble(std::size_t members) {
     testing::with_free_ports([&] { start(members); });
 }
@@ -96,8 +97,7 @@ void ensemble::await_serving() {
         if (!testing::eventually([&] { return !one->running() || one->serves(); }, plenty))
             throw std::runtime_error("a ZooKeeper server does not serve: " + one->last_words());
         else if (!one->running())
-            throw testing::port_taken("a ZooKeeper server has ended: " +
-                                      one->last_words());  // for which it gives no code
+            throw testing::port_taken("a ZooKeeper server has ended: " + one->last_words());
 }
 
 std::string ensemble::addresses() const {
