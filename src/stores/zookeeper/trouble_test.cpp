@@ -261,7 +261,8 @@ TEST_F(zookeeper_trouble, nobody_there_is_said_in_one_line_and_in_time) {
         EXPECT_NE(std::string(e.what()).find(std::to_string(network_.port())), std::string::npos) << e.what();
     }
     network_.accept();
-    EXPECT_TRUE(locks.try_acquire("n", {.wait = plenty})) << "and it goes on when somebody is";
+    EXPECT_TRUE(eventually([&] { return bool(locks.try_acquire("n", {.wait = plenty})); }, plenty))
+        << "and it goes on when somebody is";
 }
 
 }  // namespace
