@@ -60,17 +60,13 @@ function(mortise_add_tests target)
     if(histories AND NOT arg_OPTIMISED)
         list(REMOVE_ITEM arg_SOURCES ${histories})
         string(REGEX REPLACE "_tests$" "_histories" of_histories ${target})
-        mortise_add_tests(${of_histories} OPTIMISED
+        mortise_add_tests(${of_histories} OPTIMISED TOGETHER
             SOURCES ${histories} LIBRARIES ${arg_LIBRARIES} PROPERTIES ${arg_PROPERTIES})
     endif()
     add_executable(${target} ${arg_SOURCES})
     mortise_own(${target})
     mortise_allow_threads_after_fork(${target})
     target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
-    if(MORTISE_UNITY_TESTS)
-        set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
-        target_compile_options(${target} PRIVATE -Wno-shadow)  # of a name in another file
-    endif()
     # Half the time to compile, or less. The library keeps its own flags: it is what is to be watched.
     if(NOT arg_OPTIMISED)
         target_compile_options(${target} PRIVATE -O0)
