@@ -8,8 +8,6 @@ if(MORTISE_SANITIZE)
     # files that are compiled as one shadow each other's names.
     set(MORTISE_WARNINGS -w)
     add_compile_options(-fsanitize=${MORTISE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-    # clang's check of an object's type asks the system by a pipe whether it may read, and some tests leave none.
-    add_compile_options($<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=vptr>)
     add_link_options(-fsanitize=${MORTISE_SANITIZE})
 endif()
 

@@ -2,6 +2,7 @@
 #include "support/children.hpp"
 #include "support/faulty_store.hpp"
 #include "support/recording_observer.hpp"
+#include "support/sanitizers.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>
@@ -26,21 +27,6 @@ namespace mortise::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-#if defined(__SANITIZE_THREAD__)
-constexpr bool under_tsan = true;
-#elif defined(__has_feature)
-constexpr bool under_tsan = __has_feature(thread_sanitizer);
-#else
-constexpr bool under_tsan = false;
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool under_asan = true;
-#elif defined(__has_feature)
-constexpr bool under_asan = __has_feature(address_sanitizer);
-#else
-constexpr bool under_asan = false;
-#endif
 
 // What the child found: the number of the first expectation that did not hold. gtest stays with the parent.
 class findings {

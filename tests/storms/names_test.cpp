@@ -1,5 +1,6 @@
 // A million names held by one client: what a hold costs beyond the store's own record of it.
 #include "support/memory_use.hpp"
+#include "support/sanitizers.hpp"
 #include "support/sim_clock.hpp"
 #include "support/waiting.hpp"
 
@@ -74,9 +75,8 @@ std::size_t client_holds(std::uint64_t names) {
 }
 
 TEST(names, a_hold_costs_at_most_512_bytes_more_than_the_store_alone) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "a sanitizer brings its own malloc and shadow memory; measured by the plain build";
-#endif
+    if (under_asan || under_tsan)
+        GTEST_SKIP() << "a sanitizer brings its own malloc and shadow memory; measured by the plain build";
     const std::uint64_t names = scale(1'000'000);
     const std::size_t bare = growth_in_child([&] { return bare_store(names); });
     const std::size_t held = growth_in_child([&] { return client_holds(names); });

@@ -1,6 +1,7 @@
 // Processes of a test: made by fork, never waited for without a deadline.
 #pragma once
 
+#include "support/sanitizers.hpp"
 #include "support/waiting.hpp"
 
 #include <cstdlib>
@@ -46,7 +47,7 @@ private:
 // A thread that runs at the moment of a fork may be inside the sanitizer's allocator, whose lock then stays taken in the
 // child. So, with a sanitizer, fork when all other threads sleep; or after a second, if they never do.
 inline void await_a_quiet_moment() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    if (!under_asan && !under_tsan) return;
     const auto others_sleep = [] {
         for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
             if (thread.path().filename() == std::to_string(::gettid())) continue;
@@ -60,13 +61,12 @@ inline void await_a_quiet_moment() {
     int in_a_row = 0;
     static_cast<void>(
         eventually([&] { return (in_a_row = others_sleep() ? in_a_row + 1 : 0) == 3; }, std::chrono::seconds{1}));
-#endif
 }
 
 // ThreadSanitizer takes the threads that a parent had for running in its child too, and a new one on the stack of such a
 // thread for a duplicate. Larger stacks lie elsewhere. Called in the child, before it has threads.
 inline void take_other_stacks() {
-#if defined(__SANITIZE_THREAD__)
+    if (!under_tsan) return;
     pthread_attr_t usual;
     std::size_t size = 0;
     ::pthread_getattr_default_np(&usual);
@@ -74,7 +74,6 @@ inline void take_other_stacks() {
     ::pthread_attr_setstacksize(&usual, 2 * size);
     ::pthread_setattr_default_np(&usual);
     ::pthread_attr_destroy(&usual);
-#endif
 }
 
 // A child that runs `work` and exits with its answer; 99 after an exception. Killed when the object goes, and by an alarm

@@ -2,6 +2,7 @@
 #include "stores/host/ledger.hpp"
 #include "support/host_suite.hpp"
 #include "support/memory_use.hpp"
+#include "support/sanitizers.hpp"
 
 #include <cstring>
 #include <filesystem>
@@ -32,9 +33,7 @@ TEST_F(host_space, a_stream_of_names_is_forgotten_when_the_client_leaves) {
 }
 
 TEST_F(host_space, a_name_that_is_used_all_the_time_costs_the_client_no_memory) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "a sanitizer brings its own malloc";
-#endif
+    if (testing::under_asan || testing::under_tsan) GTEST_SKIP() << "a sanitizer brings its own malloc";
     client locks{url_};
     const auto use = [&](int times) {
         for (int n = 0; n < times; ++n) static_cast<void>(locks.try_acquire("a name that is not a short one"));
@@ -46,9 +45,8 @@ TEST_F(host_space, a_name_that_is_used_all_the_time_costs_the_client_no_memory) 
 }
 
 TEST_F(host_space, want_of_descriptors_is_an_error_and_passes) {
-#if defined(__SANITIZE_ADDRESS__)
-    GTEST_SKIP() << "the sanitizer looks at memory through a pipe, and here there are no descriptors for one";
-#endif
+    if (testing::under_asan)
+        GTEST_SKIP() << "the sanitizer looks at memory through a pipe, and here there are no descriptors for one";
     child poor{[&] {
         client locks{url_};
         const hold first = locks.acquire("first");

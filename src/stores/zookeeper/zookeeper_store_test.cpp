@@ -1,6 +1,7 @@
 // What only this store has.
 #include "stores/zookeeper/servers/suite.hpp"
 #include "support/children.hpp"
+#include "support/sanitizers.hpp"
 
 #include <mortise/counting_semaphore.hpp>
 #include <mortise/error.hpp>
@@ -74,9 +75,9 @@ TEST_F(zookeeper_store, odd_and_huge_names_are_names) {
 
 // The C client's log needs the local time, and a child never gets the lock for that if its parent had it at the fork.
 TEST_F(zookeeper_store, serves_children_that_were_forked_while_somebody_asked_for_the_local_time) {
-#if defined(__SANITIZE_ADDRESS__)
-    GTEST_SKIP() << "a thread that is always busy may hold the sanitizer's locks at fork, and the child hangs in them";
-#endif
+    if (testing::under_asan)
+        GTEST_SKIP()
+            << "a thread that is always busy may hold the sanitizer's locks at fork, and the child hangs in them";
     client ours{url()};
     EXPECT_TRUE(ours.try_acquire("a"));
     std::jthread busy{[](const std::stop_token& over) {

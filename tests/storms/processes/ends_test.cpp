@@ -1,5 +1,6 @@
 // Processes that fork, and that end in every way there is while they hold the lock.
 #include "storms/processes/storm.hpp"
+#include "support/sanitizers.hpp"
 
 namespace mortise::testing {
 namespace {
@@ -8,9 +9,8 @@ class ends_storm : public process_storm {};
 EVERY_STORE_OF_PROCESSES(ends_storm);
 
 TEST_P(ends_storm, fork_in_the_middle_of_anything) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "another thread may hold the sanitizer's allocator at fork, and the child hangs in it";
-#endif
+    if (under_asan || under_tsan)
+        GTEST_SKIP() << "another thread may hold the sanitizer's allocator at fork, and the child hangs in it";
     for (int i = 0; i < 3; ++i) hire(i * 4, "fork", 2);
     const std::uint64_t forks = where_.deaths(600);
     const auto born = [&] {
