@@ -4,9 +4,12 @@
 // a lock, and are never destroyed.
 #pragma once
 
+#include "base/process.hpp"
+
 #include <mortise/config.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 
 namespace mortise::inline v0::base {
@@ -34,6 +37,30 @@ public:
 
 private:
     std::atomic<T*> made_{nullptr};
+};
+
+// static constinit one_per_process<T> x;    x()
+// A child of fork has one of its own and leaves the parent's alone: a mutex in it may be locked for ever.
+template <class T>
+class one_per_process {
+public:
+    T& operator()() {
+        made* seen = latest_.load(std::memory_order_acquire);
+        while (seen == nullptr || seen->generation != fork_generation()) {
+            auto mine = std::make_unique<made>(fork_generation(), seen);
+            if (latest_.compare_exchange_strong(seen, mine.get())) seen = mine.release();
+        }
+        return seen->value;
+    }
+
+private:
+    struct made {
+        made(std::uint64_t now, made* before) : generation(now), inherited(before) {}
+        const std::uint64_t generation;
+        made* const inherited;
+        T value{};
+    };
+    std::atomic<made*> latest_{nullptr};
 };
 
 }  // namespace mortise::inline v0::base

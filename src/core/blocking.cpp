@@ -3,7 +3,7 @@
 // A call that blocks costs nothing more than a mark; now and then, while any thread is blocked for longer than an instant,
 // the clock's thread puts together who waits for what and who holds it. A deadlock does not go away, so a late look finds it
 // as well as an early one. Calls with a time limit or a stop_token can end otherwise and are left alone.
-#include "base/process.hpp"
+#include "base/immortal.hpp"
 #include "core/circles.hpp"
 #include "core/engine.hpp"
 
@@ -19,20 +19,12 @@ constexpr spi::duration longest_pause = std::chrono::seconds{2};
 
 // All engines whose calls block: threads deadlock across clients, too.
 struct everybody {
-    const std::uint64_t generation = base::fork_generation();
-    std::mutex mutex{};
-    std::vector<std::weak_ptr<engine>> engines{};
+    std::mutex mutex;
+    std::vector<std::weak_ptr<engine>> engines;
 
-    // Never destroyed; a child of fork begins anew, for the parent's mutex may be taken for ever.
     static everybody& here() {
-        static constinit std::atomic<everybody*> all{nullptr};
-        everybody* seen = all.load();
-        while (seen == nullptr || seen->generation != base::fork_generation()) {
-            auto* fresh = new everybody;
-            if (all.compare_exchange_strong(seen, fresh)) return *fresh;
-            delete fresh;
-        }
-        return *seen;
+        static constinit base::one_per_process<everybody> all;
+        return all();
     }
     void add(std::weak_ptr<engine> one) {
         std::scoped_lock guard{mutex};

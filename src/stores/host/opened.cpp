@@ -1,5 +1,5 @@
 // The ledgers that this process has open: one for each file, whoever asks, and by nobody else in it.
-#include "base/process.hpp"
+#include "base/immortal.hpp"
 #include "stores/host/ledger.hpp"
 
 #include <mortise/error.hpp>
@@ -49,27 +49,21 @@ bool opened_by_a_stranger(const struct stat& file) {
 }  // namespace
 
 std::shared_ptr<ledger> ledger::open(const place& where) {
-    // Never emptied: see the header. A file that was deleted and made anew is another one. A child of fork has no seat and
-    // perhaps a mutex that nobody will ever unlock, so it starts anew and leaves what it inherited alone.
+    // Never emptied: see the header. A file that was deleted and made anew is another one. A child of fork has no seat, so it
+    // starts anew.
     struct registry {
-        std::uint64_t generation;
-        registry* inherited;
-        std::mutex mutex{};
-        std::map<std::pair<dev_t, ino_t>, std::shared_ptr<ledger>> opened{};
+        std::mutex mutex;
+        std::map<std::pair<dev_t, ino_t>, std::shared_ptr<ledger>> opened;
     };
-    static constinit std::atomic<registry*> current{nullptr};
-    registry* mine = current.load();
-    if (mine == nullptr || mine->generation != base::fork_generation()) {
-        std::unique_ptr<registry> fresh{new registry{.generation = base::fork_generation(), .inherited = mine}};
-        if (current.compare_exchange_strong(mine, fresh.get())) mine = fresh.release();
-    }
-    std::scoped_lock guard{mine->mutex};
+    static constinit base::one_per_process<registry> current;
+    registry& mine = current();
+    std::scoped_lock guard{mine.mutex};
     const int directory = where.open_directory();
     struct stat is {};
     const bool known = ::fstatat(directory, "locks", &is, 0) == 0;
     ::close(directory);
     if (known) {
-        if (const auto it = mine->opened.find({is.st_dev, is.st_ino}); it != mine->opened.end()) return it->second;
+        if (const auto it = mine.opened.find({is.st_dev, is.st_ino}); it != mine.opened.end()) return it->second;
         if (descriptors_not_noted == 0 && opened_by_a_stranger(is))
             throw error(errc::unreachable, "host store in " + where.directory +
                                                ": this process has 'locks' open already, by other means than this copy "
@@ -87,7 +81,7 @@ std::shared_ptr<ledger> ledger::open(const place& where) {
         remember_descriptor(made->file_);
     }
     ::fstat(made->file_, &is);
-    return mine->opened.emplace(std::pair{is.st_dev, is.st_ino}, std::move(made)).first->second;
+    return mine.opened.emplace(std::pair{is.st_dev, is.st_ino}, std::move(made)).first->second;
 }
 
 }  // namespace mortise::inline v0::stores::host

@@ -1,9 +1,8 @@
 #include "stores/memory/memory_table.hpp"
 
-#include "base/process.hpp"
+#include "base/immortal.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <map>
 
@@ -127,29 +126,19 @@ std::size_t table::names() const {
 }
 
 std::shared_ptr<table> table::named(const std::string& name) {
-    // One directory of tables per process, and a fresh one after fork: the child's copy of the parent's locks means
-    // nothing, and the mutex may have been held at that moment. Never destroyed, so that it serves static destructors.
+    // A child's copy of its parent's locks means nothing.
     struct directory {
-        const std::uint64_t generation = base::fork_generation();
         std::mutex mutex;
         std::map<std::string, std::weak_ptr<table>> tables;
     };
-    static constinit std::atomic<directory*> current{nullptr};
-    directory* here = current.load();
-    if (here == nullptr || here->generation != base::fork_generation()) {
-        auto* fresh = new directory;
-        if (current.compare_exchange_strong(here, fresh)) {
-            here = fresh;
-        } else {
-            delete fresh;
-        }
-    }
-    std::scoped_lock guard{here->mutex};
-    std::erase_if(here->tables, [](const auto& t) { return t.second.expired(); });
-    std::shared_ptr<table> found = here->tables[name].lock();
+    static constinit base::one_per_process<directory> current;
+    directory& here = current();
+    std::scoped_lock guard{here.mutex};
+    std::erase_if(here.tables, [](const auto& t) { return t.second.expired(); });
+    std::shared_ptr<table> found = here.tables[name].lock();
     if (!found) {
         found = std::make_shared<table>([] { return boot_clock::now(); });
-        here->tables[name] = found;
+        here.tables[name] = found;
     }
     return found;
 }
