@@ -4,8 +4,7 @@ set(MORTISE_WARNINGS
     -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast)
 
 if(MORTISE_SANITIZE)
-    # Warnings are left to the plain build. g++ 12 sees uninitialised values in instrumented code where there are none, and
-    # files that are compiled as one shadow each other's names.
+    # Warnings are left to ./test. g++ 12 sees uninitialised values in instrumented code where there are none.
     set(MORTISE_WARNINGS -w)
     add_compile_options(-fsanitize=${MORTISE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${MORTISE_SANITIZE})

@@ -14,7 +14,8 @@
 
 namespace mortise::inline v0::base {
 
-// constinit const immortal<T> x;    made by the compiler. In a namespace: in a function it has a lock for its end, though empty.
+// const immortal<T> x;    made by the compiler, or where it cannot (clang 14 and a std::string) before main. In a namespace: in
+// a function it has a lock for its end, though that is empty.
 template <class T>
 union immortal {
     constexpr immortal() noexcept : value() {}
@@ -22,17 +23,17 @@ union immortal {
     T value;
 };
 
-// static constinit made_once<T> x;    x([] { return std::make_unique<T>(...); })
-// Two threads that come at once may both make one; one of them throws its own away.
+// static constinit made_once<T> x;    *x([] { return std::make_unique<T>(...); })
+// Two threads that come at once may both make one; one of them throws its own away. None, as long as none could be made.
 template <class T, class Drop = std::default_delete<T>>
 class made_once {
 public:
     template <class Make>
-    T& operator()(Make make) {
-        if (T* const known = made_.load(std::memory_order_acquire)) return *known;
+    T* operator()(Make make) {
+        if (T* const known = made_.load(std::memory_order_acquire)) return known;
         std::unique_ptr<T, Drop> mine = make();
         T* others = nullptr;
-        return made_.compare_exchange_strong(others, mine.get()) ? *mine.release() : *others;
+        return made_.compare_exchange_strong(others, mine.get()) ? mine.release() : others;
     }
 
 private:

@@ -6,17 +6,13 @@
 #include <mortise/error.hpp>
 #include <mortise/hold.hpp>
 
-#include <memory>
 #include <string>
 #include <utility>
 
 namespace mortise::inline v0 {
 namespace {
 
-const std::string& no_name() {
-    static constinit base::made_once<const std::string> made;
-    return made([] { return std::make_unique<const std::string>(); });
-}
+const base::immortal<std::string> no_name;
 
 }  // namespace
 
@@ -88,7 +84,7 @@ token hold::token(std::error_code& ec) const noexcept {
 }
 
 const std::string& hold::name() const noexcept {
-    return granted_ ? granted_->cohort->terms.name : no_name();
+    return granted_ ? granted_->cohort->terms.name : no_name.value;
 }
 
 claim_id hold::id() const noexcept {

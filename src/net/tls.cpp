@@ -9,7 +9,6 @@
 
 #include <memory>
 #include <mutex>
-#include <new>
 
 #include <arpa/inet.h>
 #include <openssl/bio.h>
@@ -129,7 +128,8 @@ tls::tls(std::unique_ptr<transport> under, std::shared_ptr<const tls_context> co
       wanted_(std::move(wanted)),
       how_(std::move(how)),
       ssl_(SSL_new(context_->get())) {
-    BIO* const line = ssl_ == nullptr ? nullptr : BIO_new(below());
+    const BIO_METHOD* const method = below();
+    BIO* const line = ssl_ == nullptr || method == nullptr ? nullptr : BIO_new(method);
     if (line == nullptr) {
         SSL_free(ssl_);
         throw error(errc::exhausted, "no memory for TLS");
@@ -157,13 +157,14 @@ tls::tls(std::unique_ptr<transport> under, std::shared_ptr<const tls_context> co
     SSL_set_connect_state(ssl_);
 }
 
+// None if there is no memory for it.
 const BIO_METHOD* tls::below() {
     constexpr auto drop = [](BIO_METHOD* made) { BIO_meth_free(made); };
     static constinit base::made_once<BIO_METHOD, decltype(drop)> made;
-    return &made([=] {
+    return made([=] {
         std::unique_ptr<BIO_METHOD, decltype(drop)> method{
             BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "mortise transport")};
-        if (!method) throw std::bad_alloc{};
+        if (!method) return method;
         BIO_meth_set_read(method.get(), &tls::pull);
         BIO_meth_set_write(method.get(), &tls::push);
         BIO_meth_set_ctrl(method.get(),

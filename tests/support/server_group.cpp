@@ -197,7 +197,7 @@ bool server_process::running() const {
 std::string server_process::last_words() const {
     std::ifstream in{log_};
     std::string all{std::istreambuf_iterator<char>(in), {}};
-    constexpr std::size_t enough = 2000;
+    constexpr std::size_t enough = 4000;
     return all.size() > enough ? all.substr(all.size() - enough) : all;
 }
 

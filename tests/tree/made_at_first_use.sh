@@ -4,8 +4,10 @@
 # the midst would wait for it for ever (src/base/immortal.hpp says what to use). Those of a thread have no lock.
 set -eu
 export LC_ALL=C
-symbols=$(readelf -sW "$1" | awk '$4 == "OBJECT" && $8 ~ /^_ZGV/ { print $8 }' | sort -u)
-[ -z "$symbols" ] && exit 0
+symbols=$(readelf -sW "$1")
+case $symbols in *_ZN7mortise*) ;; *) echo "$1 is no library of ours" && exit 1 ;; esac
+made=$(printf '%s\n' "$symbols" | awk '$4 == "OBJECT" && $8 ~ /^_ZGV/ { print $8 }' | sort -u)
+[ -z "$made" ] && exit 0
 echo "made at first use:"
-printf '%s\n' "$symbols" | c++filt
+printf '%s\n' "$made" | c++filt
 exit 1

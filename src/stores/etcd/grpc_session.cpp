@@ -143,7 +143,7 @@ struct grpc_session::calls_from_below {
     static const nghttp2_session_callbacks* all() {
         constexpr auto drop = [](nghttp2_session_callbacks* made) { nghttp2_session_callbacks_del(made); };
         static constinit base::made_once<nghttp2_session_callbacks, decltype(drop)> made;
-        return &made([=] {
+        return made([=] {
             nghttp2_session_callbacks* to = nullptr;
             if (nghttp2_session_callbacks_new(&to) != 0) throw std::bad_alloc{};
             nghttp2_session_callbacks_set_on_data_chunk_recv_callback(to, &data);

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 
 namespace mortise::inline v0::stores::memory {
@@ -75,8 +76,8 @@ private:
 
 template <class T>
 places<T>& all_places() {
-    static constinit base::made_once<places<T>> all;
-    return all([] { return std::make_unique<places<T>>(); });
+    static constinit base::one_per_process<places<T>> all;
+    return all();
 }
 
 }  // namespace

@@ -4,23 +4,19 @@
 
 #include <charconv>
 #include <cstring>
-#include <memory>
 #include <optional>
 
 namespace mortise::inline v0::stores::redis {
 namespace {
 
-const reply& no_reply() {
-    static constinit base::made_once<const reply> made;
-    return made([] { return std::make_unique<const reply>(); });
-}
+const base::immortal<reply> no_reply;
 
 }  // namespace
 
 const reply& reply::at(std::string_view key) const noexcept {
     for (std::size_t i = 0; i + 1 < items.size(); i += 2)
         if (items[i].text == key) return items[i + 1];
-    return no_reply();
+    return no_reply.value;
 }
 
 std::span<char> reader::space() {

@@ -28,7 +28,7 @@ script::script(std::string text) : source(std::move(text)), sha(sha1_of(source))
 
 const scripts& scripts::all() {
     static constinit base::made_once<const scripts> made;
-    return made([] {
+    return *made([] {
         return std::unique_ptr<const scripts>(new scripts{
             .claim = make(takes, {lua::taken, lua::state, lua::claim}),
             .release = make(keeps, {lua::freed, lua::state, lua::release}),

@@ -93,11 +93,13 @@ void ensemble::start(std::size_t members) {
 }
 
 void ensemble::await_serving() {
-    for (const auto& one : members_)
-        if (!testing::eventually([&] { return !one->running() || one->serves(); }, plenty))
-            throw std::runtime_error("a ZooKeeper server does not serve: " + one->last_words());
-        else if (!one->running())
-            throw testing::port_taken("a ZooKeeper server has ended: " + one->last_words());
+    for (const auto& one : members_) {
+        if (testing::eventually([&] { return !one->running() || one->serves(); }, plenty) && one->running()) continue;
+        const std::string said = one->last_words();
+        if (said.find("Address already in use") != std::string::npos) throw testing::port_taken(said);
+        throw std::runtime_error(std::string("a ZooKeeper server ") +
+                                 (one->running() ? "does not serve: " : "has ended: ") + said);
+    }
 }
 
 std::string ensemble::addresses() const {

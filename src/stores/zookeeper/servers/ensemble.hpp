@@ -55,7 +55,7 @@ public:
     std::string addresses() const;  // "host:port,host:port"
 
     server* leader();      // none: nobody leads at the moment
-    void await_serving();  // all of them; throws testing::port_taken if one ended, or if that takes too long
+    void await_serving();  // all of them; throws port_taken, or what one said that ended or takes too long
 
 private:
     void start(std::size_t members);
