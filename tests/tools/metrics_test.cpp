@@ -1,9 +1,9 @@
 #include "tools/mortise/metrics.hpp"
 
 #include "program.hpp"
+#include "support/loopback.hpp"
 
 #include <gmock/gmock.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 namespace command {
@@ -11,6 +11,10 @@ namespace {
 
 using ::mortise::event;
 using ::mortise::event_kind;
+using ::mortise::testing::free_port;
+using ::mortise::testing::loopback;
+using ::mortise::testing::socket_handle;
+using ::mortise::testing::tcp_socket;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -42,37 +46,16 @@ TEST(metrics, count_what_happens) {
 
 class metrics_of_a_command : public command_suite {
 protected:
-    static sockaddr_in loopback(std::uint16_t port) {
-        sockaddr_in at{};
-        at.sin_family = AF_INET;
-        at.sin_port = htons(port);
-        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        return at;
-    }
-    static sockaddr* as_address(sockaddr_in& at) { return static_cast<sockaddr*>(static_cast<void*>(&at)); }
-
-    // One that nobody used a moment ago.
-    static std::uint16_t free_port() {
-        const int any = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        sockaddr_in at = loopback(0);
-        socklen_t size = sizeof at;
-        EXPECT_EQ(::bind(any, as_address(at), size), 0);
-        EXPECT_EQ(::getsockname(any, as_address(at), &size), 0);
-        ::close(any);
-        return ntohs(at.sin_port);
-    }
     static std::string fetch(std::uint16_t port) {
-        const int peer = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        sockaddr_in at = loopback(port);
+        const socket_handle peer = tcp_socket();
+        const sockaddr_in at = loopback(port);
         std::string text;
-        if (::connect(peer, as_address(at), sizeof at) == 0) {
-            const std::string ask = "GET /metrics HTTP/1.0\r\n\r\n";
-            static_cast<void>(!::send(peer, ask.data(), ask.size(), MSG_NOSIGNAL));
-            char some[4096];
-            for (ssize_t size = 0; (size = ::recv(peer, some, sizeof some, 0)) > 0;)
-                text.append(some, static_cast<std::size_t>(size));
-        }
-        ::close(peer);
+        if (::connect(peer.fd(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) return text;
+        const std::string ask = "GET /metrics HTTP/1.0\r\n\r\n";
+        static_cast<void>(!::send(peer.fd(), ask.data(), ask.size(), MSG_NOSIGNAL));
+        char some[4096];
+        for (ssize_t size = 0; (size = ::recv(peer.fd(), some, sizeof some, 0)) > 0;)
+            text.append(some, static_cast<std::size_t>(size));
         return text;
     }
 };
