@@ -88,8 +88,9 @@ TEST_P(elected, everybody_can_see_who_leads) {
     EXPECT_EQ(leads->pid, ::getpid());
     EXPECT_EQ(leads->token, two.term());
     EXPECT_FALSE(one.try_campaign());
-    EXPECT_FALSE(one.try_campaign_for(20ms));
-    EXPECT_FALSE(one.try_campaign_until(std::chrono::steady_clock::now() + 20ms));
+    EXPECT_FALSE(answer_to(20ms, [&](auto wait) { return one.try_campaign_for(wait); }));
+    EXPECT_FALSE(
+        answer_to(20ms, [&](auto wait) { return one.try_campaign_until(std::chrono::steady_clock::now() + wait); }));
     EXPECT_TRUE(two.is_leader());
     two.resign();
     EXPECT_FALSE(one.leader());

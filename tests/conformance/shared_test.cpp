@@ -98,7 +98,8 @@ TEST_P(shared, a_waiting_writer_goes_before_later_readers) {
     mine_.lock_shared();
     writer waits{reader_};
     ASSERT_TRUE(somebody_waits());
-    EXPECT_FALSE(elsewhere([&] { return mine_.try_lock_shared_for(20ms); }));
+    EXPECT_FALSE(
+        elsewhere([&] { return answer_to(20ms, [&](auto wait) { return mine_.try_lock_shared_for(wait); }); }));
     EXPECT_FALSE(waits.in);
     mine_.unlock_shared();
     EXPECT_TRUE(eventually([&] { return waits.in.load(); }, plenty));
@@ -148,7 +149,7 @@ TEST_P(shared, an_upgrade_waits_for_the_readers_inside_and_nobody_comes_between)
     }};
     ASSERT_TRUE(eventually([&] { return reading.load(); }, plenty));
     EXPECT_FALSE(mine_.try_upgrade());
-    EXPECT_FALSE(mine_.try_upgrade_for(20ms));
+    EXPECT_FALSE(answer_to(20ms, [&](auto wait) { return mine_.try_upgrade_for(wait); }));
     EXPECT_TRUE(mine_.hold().valid()) << "what fails leaves the read as it was";
     EXPECT_EQ(mine_.hold().token(), before);
 

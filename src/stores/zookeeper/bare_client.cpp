@@ -1,10 +1,13 @@
 #include "stores/zookeeper/bare_client.hpp"
 
+#include "base/quiet_thread.hpp"
+
 #include <mortise/error.hpp>
 
 #include <array>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #define THREADED
 #include <zookeeper/zookeeper.h>
@@ -13,6 +16,7 @@ namespace mortise::inline v0::stores::zookeeper {
 namespace {
 
 constexpr std::chrono::seconds longest_wait{10};
+constexpr std::chrono::seconds between_nudges{1};
 
 void keep_silent(const char*) {}
 
@@ -30,6 +34,28 @@ struct bare_client::handle {
     std::size_t told = 0;
     zhandle_t* zk = nullptr;
     const ACL_vector* rights = nullptr;
+    bool closing = false;
+    std::thread nudges;
+
+    // A server may oversleep a request until the next one comes (README.md), and who waits for an answer sends none.
+    void nudge() {
+        std::unique_lock held{mutex};
+        while (!news.wait_for(held, between_nudges, [&] { return closing; })) {
+            held.unlock();
+            zoo_aexists(
+                zk, "/", 0, [](int, const Stat*, const void*) {}, nullptr);
+            held.lock();
+        }
+    }
+    void close() {
+        {
+            const std::scoped_lock guard{mutex};
+            closing = true;
+            news.notify_all();
+        }
+        if (nudges.joinable()) nudges.join();
+        zookeeper_close(zk);
+    }
 
     static void watcher(zhandle_t*, int type, int state, const char*, void* context) {
         handle& self = *static_cast<handle*>(context);
@@ -50,23 +76,27 @@ bare_client::bare_client(const settings& how) : inside_(std::make_unique<handle>
         const std::string who = how.user + ":" + how.password;
         zoo_add_auth(h.zk, "digest", who.data(), static_cast<int>(who.size()), nullptr, nullptr);
     }
-    std::unique_lock held{h.mutex};
-    if (h.news.wait_for(held, longest_wait, [&] { return h.connected; })) return;
-    held.unlock();
-    zookeeper_close(h.zk);
-    throw error(errc::unreachable, "no connection to " + how.servers);
+    try {
+        h.nudges = base::quiet_thread("mortise-zk", [&h] { h.nudge(); });
+        std::unique_lock held{h.mutex};
+        if (!h.news.wait_for(held, longest_wait, [&] { return h.connected; }))
+            throw error(errc::unreachable, "no connection to " + how.servers);
+    } catch (const error&) {
+        h.close();
+        throw;
+    }
 }
 
 bare_client::~bare_client() {
-    zookeeper_close(inside_->zk);
+    inside_->close();
 }
 
-void bare_client::make(const std::string& path) {
+bool bare_client::make(const std::string& path) {
     for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
         const std::string part = path.substr(0, at);
         const int code = zoo_create(inside_->zk, part.c_str(), "", 0, inside_->rights, ZOO_PERSISTENT, nullptr, 0);
         if (code != ZNODEEXISTS) check(code, part);
-        if (at == std::string::npos) return;
+        if (at == std::string::npos) return code == ZOK;
     }
 }
 

@@ -16,7 +16,7 @@ public:
     explicit bare_client(const settings& how);
     ~bare_client();
 
-    void make(const std::string& path);                                   // and what is above it
+    bool make(const std::string& path);                                   // and what is above it; false: it was there
     std::string enter(const std::string& path, const std::string& data);  // ephemeral, in line
     bool remove(const std::string& path);                                 // false: it was not there
     bool exists(const std::string& path);                                 // and is told of its end

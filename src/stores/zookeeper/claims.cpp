@@ -72,7 +72,12 @@ void claims::claim(const spi::claim_request& wanted, spi::reply<spi::claim_answe
     if (std::string no = names_.objection(e->name, line_entry_of(*e)); !no.empty())
         return step_back(e, {.is = refused, .reason = errc::unsupported, .detail = std::move(no)}, say);
     if (e->held) return answer(e, {.is = granted, .grant = grant_of(*e)}, say);
-    if (!e->looking) proceed(e, say);
+    e->looking ? nudge() : proceed(e, say);
+}
+
+// Asked once more for what is under way. A server may oversleep a request until the next one comes (README.md).
+void claims::nudge() {
+    servers_.sync([](const outcome&) {});
 }
 
 // What is next for a claim that nothing is under way for.

@@ -100,6 +100,7 @@ private:
     void touched(const std::string& path) override;
 
     // With mutex_ held.
+    void nudge();
     void proceed(const entry_ptr& e, later& say);
     void read_line(const entry_ptr& e, unique_function<void(const outcome&, std::vector<node_name>, later&)> then);
     void survey(const entry_ptr& e);

@@ -28,8 +28,9 @@ void claims::release(std::string_view name, const claim_id& id, spi::reply<spi::
         return release_another(e);
     }
     e->released.push_back(std::move(done));
-    e->leaving = true;
-    if (!e->looking) proceed(e, say);
+    const bool asked_before = std::exchange(e->leaving, true);
+    if (!e->looking) return proceed(e, say);
+    if (asked_before) nudge();
 }
 
 void claims::leave(const entry_ptr& e) {

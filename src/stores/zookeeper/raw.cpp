@@ -42,9 +42,7 @@ class watch_end final : public raw_end {
 public:
     watch_end(const settings& how, const std::string& place, unsigned side)
         : home_(home_of(how, place)), mine_(gate(side)), others_(gate(1 - side)), line_(how) {
-        line_.make(how.root + "-raw");
-        if (!line_.exists(home_)) {
-            line_.make(home_);
+        if (line_.make(home_)) {
             line_.make(gate(1));  // side 0 has the turn first
             line_.make(home_ + "/ready");
         }
