@@ -96,7 +96,7 @@ function(mortise_add_tests target)
         list(APPEND apart */${fixture} */${fixture}_*)
         mortise_filter_of(${fixture} filter)
         add_test(NAME ${target}.${fixture} COMMAND ${target} --gtest_filter=${filter})
-        set_tests_properties(${target}.${fixture} PROPERTIES ${properties} COST 100
+        set_tests_properties(${target}.${fixture} PROPERTIES ${properties} TIMEOUT 600 COST 100
             FAIL_REGULAR_EXPRESSION " 0 tests from 0 test suites ran")
     endforeach()
     list(JOIN apart ":" apart)

@@ -311,12 +311,24 @@ void claims::watch(const entry_ptr& e, const std::string& node) {
     const auto [first, last] = watches_.equal_range(node);
     if (std::any_of(first, last, [&](const auto& one) { return one.second == e->id; })) return;
     watches_.emplace(node, e->id);
-    servers_.look(node, true, [this, node](const outcome& how, const node_stat&) {
+    watch(node, [this, node](const outcome& how) {
         if (how == outcome::kind::no_node) return touched(node);  // it has gone meanwhile: look again
         if (how.ok()) return;
         const std::scoped_lock guard{mutex_};
         watches_.erase(node);  // nothing is watched; who waits looks again once there is a connection
     });
+}
+
+// One that has gone is never to come back.
+void claims::watch(const std::string& node, unique_function<void(const outcome&)> done) {
+    servers_.read(
+        node, true,
+        [this, node, done = std::move(done)](const outcome& how, const std::string&, const node_stat&) mutable {
+            if (how != outcome::kind::denied) return done(how);
+            // Somebody else's, who lets nobody read it.
+            servers_.look(node, true,
+                          [done = std::move(done)](const outcome& there, const node_stat&) mutable { done(there); });
+        });
 }
 
 void claims::touched(const std::string& path) {
@@ -344,7 +356,7 @@ void claims::touched(const std::string& path) {
 void claims::confirm(const entry_ptr& e) {
     e->watched = true;
     watches_.emplace(e->node, e->id);
-    servers_.look(e->node, true, [this, e](const outcome& how, const node_stat&) {
+    watch(e->node, [this, e](const outcome& how) {
         later say;
         const std::scoped_lock guard{mutex_};
         if (how.ok() || known(e->id) != e) return;

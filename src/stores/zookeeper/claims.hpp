@@ -118,6 +118,7 @@ private:
     bool is_leaving(const claim_id& id) const;
     bool only_leavers_before(const entry_ptr& e, std::span<const node_name> line) const;
     void watch(const entry_ptr& e, const std::string& node);
+    void watch(const std::string& node, unique_function<void(const outcome&)> done);
     void grant(const entry_ptr& e, later& say);
     void step_back(const entry_ptr& e, spi::claim_answer because, later& say);
     void vanished(const entry_ptr& e, later& say);

@@ -81,7 +81,7 @@ void onlooker::heard(milliseconds leaders_time) {
 }
 
 void onlooker::describe(const std::string& node, unique_function<void(const outcome&, std::optional<holder>)> done) {
-    servers_.read(node.empty() ? "/" : node,
+    servers_.read(node.empty() ? "/" : node, false,
                   [this, node, done = std::move(done)](const outcome& how, const std::string& data,
                                                        const node_stat& about) mutable {
                       if (!how.ok() || node.empty()) return done(how, std::nullopt);

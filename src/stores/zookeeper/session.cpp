@@ -174,15 +174,16 @@ void session::children(const std::string& path,
     });
 }
 
-void session::read(const std::string& path, unique_function<void(const outcome&, std::string, const node_stat&)> done) {
+void session::read(const std::string& path, bool watch,
+                   unique_function<void(const outcome&, std::string, const node_stat&)> done) {
     auto* call = inside_->calling(std::move(done));
-    inside_->ask([path, call](zhandle_t* with) {
+    inside_->ask([path, watch, call](zhandle_t* with) {
         call->given(with);
         const int taken =
             with == nullptr
                 ? static_cast<int>(ZCLOSING)
                 : zoo_aget(
-                      with, path.c_str(), 0,
+                      with, path.c_str(), watch ? 1 : 0,
                       [](int code, const char* data, int size, const Stat* stat, const void* to) {
                           using mine = std::remove_pointer_t<decltype(call)>;
                           std::string value;

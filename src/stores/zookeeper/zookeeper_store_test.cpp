@@ -5,6 +5,7 @@
 
 #include <mortise/counting_semaphore.hpp>
 #include <mortise/error.hpp>
+#include <mortise/mutex.hpp>
 #include <mortise/shared_mutex.hpp>
 
 #include <algorithm>
@@ -94,6 +95,27 @@ TEST_F(zookeeper_store, empty_lines_do_not_pile_up) {
     client locks{url()};
     for (int i = 0; i < 20; ++i) static_cast<void>(locks.acquire("n" + std::to_string(i)));
     EXPECT_TRUE(eventually([&] { return operator_.children(root_).empty(); }));
+}
+
+TEST_F(zookeeper_store, watches_do_not_pile_up) {
+    const auto watches = [] {
+        const std::string said = node().say("wchs");
+        const std::string before = "Total watches:";
+        return std::stoi(said.substr(said.find(before) + before.size()));
+    };
+    client one{url()};
+    client two{url()};
+    client last{url()};
+    const int at_first = watches();
+    {
+        std::vector<std::jthread> all;
+        for (client* who : {&one, &two, &last})
+            all.emplace_back([who] {
+                mutex lock{*who, "n"};
+                for (int i = 0; i < 100; ++i) std::scoped_lock guard{lock};
+            });
+    }
+    EXPECT_TRUE(eventually([&] { return watches() <= at_first + 3; })) << watches();
 }
 
 TEST_F(zookeeper_store, a_line_of_curators_is_kept_in_its_way) {
