@@ -154,7 +154,7 @@ TEST_P(multi, all_or_none) {
     EXPECT_EQ(at_once.in_the_way(), "b");
     const multi_attempt later = answer_to(
         20ms, [&](auto wait) { return three.try_acquire_for(wait); },
-        [](const multi_attempt& said) { return said.in_the_way() != "a"; });  // the first, which is free
+        [](const multi_attempt& said) { return said.in_the_way() != "a"; });  // not over before it came to b
     EXPECT_EQ(later.reason(), errc::timed_out);
     EXPECT_EQ(later.in_the_way(), "b");
     EXPECT_TRUE(is_free(others, "a"));

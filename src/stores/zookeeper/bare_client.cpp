@@ -16,7 +16,7 @@ namespace mortise::inline v0::stores::zookeeper {
 namespace {
 
 constexpr std::chrono::seconds longest_wait{10};
-constexpr std::chrono::seconds between_nudges{1};
+constexpr std::chrono::seconds nudge_every{1};
 
 void keep_silent(const char*) {}
 
@@ -40,7 +40,7 @@ struct bare_client::handle {
     // A server may oversleep a request until the next one comes (README.md), and who waits for an answer sends none.
     void nudge() {
         std::unique_lock held{mutex};
-        while (!news.wait_for(held, between_nudges, [&] { return closing; })) {
+        while (!news.wait_for(held, nudge_every, [&] { return closing; })) {
             held.unlock();
             zoo_aexists(
                 zk, "/", 0, [](int, const Stat*, const void*) {}, nullptr);
@@ -81,7 +81,7 @@ bare_client::bare_client(const settings& how) : inside_(std::make_unique<handle>
         std::unique_lock held{h.mutex};
         if (!h.news.wait_for(held, longest_wait, [&] { return h.connected; }))
             throw error(errc::unreachable, "no connection to " + how.servers);
-    } catch (const error&) {
+    } catch (...) {
         h.close();
         throw;
     }

@@ -10,7 +10,8 @@
 
 namespace mortise::inline v0::stores::zookeeper {
 
-// A session of its own. All verbs block, and throw errc::unreachable or errc::denied.
+// A session of its own, and a thread that sends a request a second (README.md: servers that oversleep). All verbs block, and
+// throw errc::unreachable or errc::denied.
 class bare_client {
 public:
     explicit bare_client(const settings& how);

@@ -17,6 +17,8 @@ using verdict = base::line_verdict::verdict;
 // A hold that lasted so long is watched: short ones are not worth the request.
 constexpr milliseconds watch_after{50};
 
+constexpr milliseconds between_nudges{500};
+
 // Tokens have room for 54 bits of it: 22 for the epoch of the leader, which rises with each election.
 constexpr std::uint64_t most_counter = (std::uint64_t{1} << 54) - 1;
 
@@ -75,8 +77,12 @@ void claims::claim(const spi::claim_request& wanted, spi::reply<spi::claim_answe
     e->looking ? nudge() : proceed(e, say);
 }
 
-// Asked once more for what is under way. A server may oversleep a request until the next one comes (README.md).
+// Asked once more for what is under way. A server may oversleep a request until the next one comes (README.md); one is
+// enough for all, and a slow server is not to be asked more and more.
 void claims::nudge() {
+    const spi::time_point now = around_.clock.now();
+    if (now - nudged_ < between_nudges) return;
+    nudged_ = now;
     servers_.sync([](const outcome&) {});
 }
 
@@ -138,7 +144,7 @@ void claims::survey(const entry_ptr& e) {
 // A node of ours that we did not know of. One of an earlier session is about to go, and does not count.
 void claims::adopt(const entry_ptr& e, const std::string& node) {
     e->looking = true;
-    servers_.look(node, false, [this, e, node](const outcome& how, const node_stat& about) {
+    servers_.look(node, [this, e, node](const outcome& how, const node_stat& about) {
         later say;
         const std::scoped_lock guard{mutex_};
         e->looking = false;
@@ -306,29 +312,18 @@ bool claims::only_leavers_before(const entry_ptr& e, std::span<const node_name> 
     return rest.size() < line.size() && base::judge(rest, e->id).is != verdict::waits;
 }
 
-// Told once, by touched(). What is watched already need not be asked for.
+// Told once, by touched(). What is watched already need not be asked for. Who may not read the node is told nothing by the
+// servers, and looks again in its own time.
 void claims::watch(const entry_ptr& e, const std::string& node) {
     const auto [first, last] = watches_.equal_range(node);
     if (std::any_of(first, last, [&](const auto& one) { return one.second == e->id; })) return;
     watches_.emplace(node, e->id);
-    watch(node, [this, node](const outcome& how) {
+    servers_.read(node, true, [this, node](const outcome& how, const std::string&, const node_stat&) {
         if (how == outcome::kind::no_node) return touched(node);  // it has gone meanwhile: look again
         if (how.ok()) return;
         const std::scoped_lock guard{mutex_};
         watches_.erase(node);  // nothing is watched; who waits looks again once there is a connection
     });
-}
-
-// One that has gone is never to come back.
-void claims::watch(const std::string& node, unique_function<void(const outcome&)> done) {
-    servers_.read(
-        node, true,
-        [this, node, done = std::move(done)](const outcome& how, const std::string&, const node_stat&) mutable {
-            if (how != outcome::kind::denied) return done(how);
-            // Somebody else's, who lets nobody read it.
-            servers_.look(node, true,
-                          [done = std::move(done)](const outcome& there, const node_stat&) mutable { done(there); });
-        });
 }
 
 void claims::touched(const std::string& path) {
@@ -356,7 +351,7 @@ void claims::touched(const std::string& path) {
 void claims::confirm(const entry_ptr& e) {
     e->watched = true;
     watches_.emplace(e->node, e->id);
-    watch(e->node, [this, e](const outcome& how) {
+    servers_.read(e->node, true, [this, e](const outcome& how, const std::string&, const node_stat&) {
         later say;
         const std::scoped_lock guard{mutex_};
         if (how.ok() || known(e->id) != e) return;

@@ -118,7 +118,6 @@ private:
     bool is_leaving(const claim_id& id) const;
     bool only_leavers_before(const entry_ptr& e, std::span<const node_name> line) const;
     void watch(const entry_ptr& e, const std::string& node);
-    void watch(const std::string& node, unique_function<void(const outcome&)> done);
     void grant(const entry_ptr& e, later& say);
     void step_back(const entry_ptr& e, spi::claim_answer because, later& say);
     void vanished(const entry_ptr& e, later& say);
@@ -153,6 +152,7 @@ private:
     session_window window_;
     std::int64_t session_ = 0;  // 0: none
     spi::clock::timer_id beating_ = 0;
+    spi::time_point nudged_{};
     bool watching_holds_ = false;
     std::unordered_map<claim_id, entry_ptr> entries_;
     std::unordered_multimap<std::string, claim_id> watches_;  // node -> who waits for news of it

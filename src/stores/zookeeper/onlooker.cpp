@@ -155,7 +155,7 @@ void onlooker::break_hold(const spi::break_request& which, spi::reply<spi::break
         for (const node_name& one : holders_of(names_.read_line(names))) {
             on->more();
             const std::string node = line + "/" + one.name;
-            servers_.look(node, false, [on, take_away, node, counter](const outcome& is, const node_stat& about) {
+            servers_.look(node, [on, take_away, node, counter](const outcome& is, const node_stat& about) {
                 if (!is.ok() || about.counter() != counter) return on->closed(answer_of(is));
                 take_away(node);
             });

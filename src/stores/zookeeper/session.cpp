@@ -195,14 +195,14 @@ void session::read(const std::string& path, bool watch,
     });
 }
 
-void session::look(const std::string& path, bool watch, unique_function<void(const outcome&, const node_stat&)> done) {
+void session::look(const std::string& path, unique_function<void(const outcome&, const node_stat&)> done) {
     auto* call = inside_->calling(std::move(done));
-    inside_->ask([path, watch, call](zhandle_t* with) {
+    inside_->ask([path, call](zhandle_t* with) {
         call->given(with);
         const int taken = with == nullptr
                               ? static_cast<int>(ZCLOSING)
                               : zoo_aexists(
-                                    with, path.c_str(), watch ? 1 : 0,
+                                    with, path.c_str(), 0,
                                     [](int code, const Stat* stat, const void* to) {
                                         using mine = std::remove_pointer_t<decltype(call)>;
                                         static_cast<mine*>(const_cast<void*>(to))->finish(code, stat_of(stat));

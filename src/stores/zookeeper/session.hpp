@@ -71,11 +71,10 @@ public:
     void remove(const std::string& path, unique_function<void(const outcome&)>);
     void children(const std::string& path,
                   unique_function<void(const outcome&, std::vector<std::string>, const node_stat&)>);
-    // With a watch we are told once when the node changes or goes. One that was looked for and is not there stays watched,
-    // by the server too, until it comes: where it never does, read it instead.
+    // With a watch we are told once when the node changes or goes; one that is not there is not watched.
     void read(const std::string& path, bool watch,
               unique_function<void(const outcome&, std::string data, const node_stat&)>);
-    void look(const std::string& path, bool watch, unique_function<void(const outcome&, const node_stat&)>);
+    void look(const std::string& path, unique_function<void(const outcome&, const node_stat&)>);
     // All of it in one step, or nothing. Answers the path of what was created last, and how things are with what was set last.
     struct change {
         enum class kind { create_in_line, remove, set, check };

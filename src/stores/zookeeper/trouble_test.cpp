@@ -1,5 +1,6 @@
 // Bad days: replies that get lost, sessions that end, servers that are silent, absent or not ours.
 #include "stores/zookeeper/servers/suite.hpp"
+#include "support/recording_observer.hpp"
 #include "support/tcp_proxy.hpp"
 
 #include <mortise/error.hpp>
@@ -46,6 +47,22 @@ TEST_F(zookeeper_trouble, a_lost_reply_leaves_no_node_behind_and_nobody_waits_fo
             EXPECT_TRUE(eventually([&] { return line(name).empty(); })) << bytes;
         }
     EXPECT_GT(network_.connected(), 10u) << "the cuts did bite";
+}
+
+TEST_F(zookeeper_trouble, a_server_that_keeps_an_answer_to_itself_is_asked_again) {
+    const auto seen = std::make_shared<testing::recording_observer>();
+    const std::string quiet = url(network_.port(), "30s");  // hardly ever a beat
+    client locks{quiet, {.reply_timeout = 100ms, .patience = plenty, .observer = seen}};
+    static_cast<void>(locks.acquire("first"));
+    network_.swallow(way::to_client);
+    auto waits = std::async(std::launch::async, [&] { return locks.try_acquire("n", {.wait = plenty}); });
+    ASSERT_TRUE(seen->wait_for(event_kind::retried, 1, plenty));
+    const std::size_t sent = network_.bytes_seen(way::to_server);
+    ASSERT_TRUE(seen->wait_for(event_kind::retried, 10, plenty));
+    EXPECT_GT(network_.bytes_seen(way::to_server), sent) << "a server that has overslept it wakes up only so";
+    network_.swallow(way::to_client, false);
+    network_.cut();
+    EXPECT_TRUE(waits.get());
 }
 
 TEST_F(zookeeper_trouble, a_listing_that_is_cut_off_is_none) {

@@ -36,6 +36,14 @@ protected:
     }
     std::string url() const { return url(node().port()); }
 
+    // How many the server keeps, for all clients.
+    static int watches() {
+        const std::string said = node().say("wchs");
+        const std::string before = "Total watches:";
+        const std::size_t at = said.find(before);
+        return at == std::string::npos ? -1 : std::stoi(said.substr(at + before.size()));
+    }
+
     // The nodes of a line, as an operator sees them.
     std::vector<std::string> line(const std::string& name) { return operator_.children(root_ + "/" + name); }
     std::string only_node(const std::string& name) {
