@@ -22,7 +22,8 @@ using testing::way;
 class zookeeper_trouble : public on_one_server {
 protected:
     tcp_proxy network_{node().port()};
-    std::string bad_url() const { return url(network_.port()); }
+    static constexpr const char* brief = "5s";  // a session that a test can see the end of
+    std::string bad_url(const std::string& session = "30s") const { return url(network_.port(), session); }
 };
 
 TEST_F(zookeeper_trouble, a_lost_reply_leaves_no_node_behind_and_nobody_waits_for_himself) {
@@ -51,8 +52,7 @@ TEST_F(zookeeper_trouble, a_lost_reply_leaves_no_node_behind_and_nobody_waits_fo
 
 TEST_F(zookeeper_trouble, a_server_that_keeps_an_answer_to_itself_is_asked_again) {
     const auto seen = std::make_shared<testing::recording_observer>();
-    const std::string quiet = url(network_.port(), "30s");  // hardly ever a beat
-    client locks{quiet, {.reply_timeout = 100ms, .patience = plenty, .observer = seen}};
+    client locks{bad_url(), {.reply_timeout = 100ms, .patience = plenty, .observer = seen}};
     static_cast<void>(locks.acquire("first"));
     network_.swallow(way::to_client);
     auto waits = std::async(std::launch::async, [&] { return locks.try_acquire("n", {.wait = plenty}); });
@@ -87,7 +87,7 @@ TEST_F(zookeeper_trouble, a_listing_that_is_cut_off_is_none) {
 }
 
 TEST_F(zookeeper_trouble, a_cut_connection_is_no_lost_lock) {
-    client locks{bad_url()};
+    client locks{bad_url("10s")};
     const hold mine = locks.acquire("n");
     const token before = mine.token();
     for (int i = 0; i < 3; ++i) {
@@ -95,14 +95,14 @@ TEST_F(zookeeper_trouble, a_cut_connection_is_no_lost_lock) {
         EXPECT_TRUE(eventually([&] { return network_.connections() > 0; }));
         EXPECT_TRUE(mine.valid());
     }
-    std::this_thread::sleep_for(3s);  // longer than what a hold is given at a time
+    std::this_thread::sleep_for(5s);  // longer than what a hold is given at a time
     EXPECT_TRUE(mine.valid()) << "renewed over the new connection";
     EXPECT_EQ(mine.token(), before);
     EXPECT_EQ(line("n").size(), 1u);
 }
 
 TEST_F(zookeeper_trouble, a_silent_server_ends_a_hold_before_it_frees_the_lock) {
-    client locks{bad_url()};
+    client locks{bad_url(brief)};
     client others{url()};
     const hold mine = locks.acquire("n");
     network_.swallow(way::to_server);
@@ -163,7 +163,7 @@ TEST_F(zookeeper_trouble, a_node_that_is_removed_by_hand_is_a_lost_hold) {
 }
 
 TEST_F(zookeeper_trouble, a_client_that_gave_up_a_hold_while_cut_off_does_not_keep_its_node) {
-    client locks{bad_url()};
+    client locks{bad_url(brief)};
     client others{url()};
     const hold mine = locks.acquire("n", {.lease = 300ms});  // renewed; its session lives much longer
     network_.freeze();
@@ -173,7 +173,7 @@ TEST_F(zookeeper_trouble, a_client_that_gave_up_a_hold_while_cut_off_does_not_ke
 }
 
 TEST_F(zookeeper_trouble, a_client_goes_in_time_while_nobody_answers) {
-    auto locks = std::make_unique<client>(bad_url());
+    auto locks = std::make_unique<client>(bad_url(brief));
     const hold mine = locks->acquire("n");
     network_.freeze();
     const auto before = boot_clock::now();
@@ -204,8 +204,8 @@ TEST_F(zookeeper_trouble, an_upgrade_whose_reply_is_lost_is_one_or_the_other) {
 }
 
 TEST_F(zookeeper_trouble, another_user_is_denied_in_one_line) {
-    client ours{url(node().port(), "5s", "ann:secret@")};
-    client others{url(node().port(), "5s", "bob:sesame@")};
+    client ours{url(node().port(), "30s", "ann:secret@")};
+    client others{url(node().port(), "30s", "bob:sesame@")};
     const hold mine = ours.acquire("n");
     const attempt got = others.try_acquire("n", {.wait = plenty});
     EXPECT_EQ(got.reason(), errc::denied) << got.refusal().describe();
@@ -213,7 +213,7 @@ TEST_F(zookeeper_trouble, another_user_is_denied_in_one_line) {
     EXPECT_EQ(said.find('\n'), std::string::npos) << said;
     EXPECT_EQ(said.find("sesame"), std::string::npos) << said;
     EXPECT_TRUE(mine.valid());
-    EXPECT_EQ(client{url(node().port(), "5s", "ann:secret@")}.try_acquire("n").reason(), errc::busy);
+    EXPECT_EQ(client{url(node().port(), "30s", "ann:secret@")}.try_acquire("n").reason(), errc::busy);
 }
 
 TEST_F(zookeeper_trouble, the_doctor_sees_whose_the_nodes_are_and_leaves_none) {
@@ -227,12 +227,12 @@ TEST_F(zookeeper_trouble, the_doctor_sees_whose_the_nodes_are_and_leaves_none) {
     };
     EXPECT_EQ(problems(url()), "") << "the path is not there yet";
     EXPECT_FALSE(std::ranges::count(operator_.children("/"), root_.substr(1))) << "nor is it now";
-    client ann{url(node().port(), "5s", "ann:secret@")};
+    client ann{url(node().port(), "30s", "ann:secret@")};
     const hold mine = ann.acquire("n");
-    EXPECT_EQ(problems(url(node().port(), "5s", "ann:secret@")), "");
+    EXPECT_EQ(problems(url(node().port(), "30s", "ann:secret@")), "");
     EXPECT_EQ(ann.list().size(), 1u);
     for (const std::string who : {"", "bob:sesame@"}) {
-        const std::string said = problems(url(node().port(), "5s", who));
+        const std::string said = problems(url(node().port(), "30s", who));
         EXPECT_NE(said.find(root_), std::string::npos) << said;
         EXPECT_NE(said.find("name the user who made them"), std::string::npos) << said;
     }
@@ -263,7 +263,7 @@ TEST_F(zookeeper_trouble, a_host_that_is_not_there_and_one_that_is_silent_are_to
 TEST_F(zookeeper_trouble, nobody_there_is_said_in_one_line_and_in_time) {
     network_.refuse();
     network_.cut();
-    client locks{bad_url(), {.patience = 1s}};
+    client locks{bad_url(brief), {.patience = 1s}};
     const auto before = boot_clock::now();
     const attempt got = locks.try_acquire("n", {.wait = plenty});
     EXPECT_EQ(got.reason(), errc::unreachable);

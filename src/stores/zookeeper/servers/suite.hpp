@@ -31,7 +31,8 @@ protected:
 
     static server& node() { return (*zk_)[0]; }
 
-    std::string url(std::uint16_t port, const std::string& session = "5s", const std::string& who = {}) const {
+    // A host that stands still for a while does not end a session of 30 s, nor what is held with it.
+    std::string url(std::uint16_t port, const std::string& session = "30s", const std::string& who = {}) const {
         return "zookeeper://" + who + "127.0.0.1:" + std::to_string(port) + root_ + "?session=" + session;
     }
     std::string url() const { return url(node().port()); }
