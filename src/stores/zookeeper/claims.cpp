@@ -74,7 +74,8 @@ void claims::claim(const spi::claim_request& wanted, spi::reply<spi::claim_answe
     if (std::string no = names_.objection(e->name, line_entry_of(*e)); !no.empty())
         return step_back(e, {.is = refused, .reason = errc::unsupported, .detail = std::move(no)}, say);
     if (e->held) return answer(e, {.is = granted, .grant = grant_of(*e)}, say);
-    e->looking ? nudge() : proceed(e, say);
+    if (e->looking) return nudge();
+    proceed(e, say);
 }
 
 // Asked once more for what is under way. A server may oversleep a request until the next one comes (README.md); one is
