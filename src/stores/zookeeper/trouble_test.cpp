@@ -25,7 +25,7 @@ protected:
     // A session that a test can see the end of. When an operator ends one, the server may drop what its client sends, and that
     // knows after two thirds of the time.
     static constexpr const char* brief = "5s";
-    std::string bad_url(const std::string& session = "30s") const { return url(network_.port(), session); }
+    std::string bad_url(const std::string& session = lasting) const { return url(network_.port(), session); }
 };
 
 TEST_F(zookeeper_trouble, a_lost_reply_leaves_no_node_behind_and_nobody_waits_for_himself) {
@@ -206,8 +206,8 @@ TEST_F(zookeeper_trouble, an_upgrade_whose_reply_is_lost_is_one_or_the_other) {
 }
 
 TEST_F(zookeeper_trouble, another_user_is_denied_in_one_line) {
-    client ours{url(node().port(), "30s", "ann:secret@")};
-    client others{url(node().port(), "30s", "bob:sesame@")};
+    client ours{url(node().port(), lasting, "ann:secret@")};
+    client others{url(node().port(), lasting, "bob:sesame@")};
     const hold mine = ours.acquire("n");
     const attempt got = others.try_acquire("n", {.wait = plenty});
     EXPECT_EQ(got.reason(), errc::denied) << got.refusal().describe();
@@ -215,7 +215,7 @@ TEST_F(zookeeper_trouble, another_user_is_denied_in_one_line) {
     EXPECT_EQ(said.find('\n'), std::string::npos) << said;
     EXPECT_EQ(said.find("sesame"), std::string::npos) << said;
     EXPECT_TRUE(mine.valid());
-    EXPECT_EQ(client{url(node().port(), "30s", "ann:secret@")}.try_acquire("n").reason(), errc::busy);
+    EXPECT_EQ(client{url(node().port(), lasting, "ann:secret@")}.try_acquire("n").reason(), errc::busy);
 }
 
 TEST_F(zookeeper_trouble, the_doctor_sees_whose_the_nodes_are_and_leaves_none) {
@@ -229,12 +229,12 @@ TEST_F(zookeeper_trouble, the_doctor_sees_whose_the_nodes_are_and_leaves_none) {
     };
     EXPECT_EQ(problems(url()), "") << "the path is not there yet";
     EXPECT_FALSE(std::ranges::count(operator_.children("/"), root_.substr(1))) << "nor is it now";
-    client ann{url(node().port(), "30s", "ann:secret@")};
+    client ann{url(node().port(), lasting, "ann:secret@")};
     const hold mine = ann.acquire("n");
-    EXPECT_EQ(problems(url(node().port(), "30s", "ann:secret@")), "");
+    EXPECT_EQ(problems(url(node().port(), lasting, "ann:secret@")), "");
     EXPECT_EQ(ann.list().size(), 1u);
     for (const std::string who : {"", "bob:sesame@"}) {
-        const std::string said = problems(url(node().port(), "30s", who));
+        const std::string said = problems(url(node().port(), lasting, who));
         EXPECT_NE(said.find(root_), std::string::npos) << said;
         EXPECT_NE(said.find("name the user who made them"), std::string::npos) << said;
     }

@@ -31,19 +31,13 @@ protected:
 
     static server& node() { return (*zk_)[0]; }
 
-    // A host that stands still for a while does not end a session of 30 s, nor what is held with it.
-    std::string url(std::uint16_t port, const std::string& session = "30s", const std::string& who = {}) const {
+    // A session that does not end because a host stands still for a while, nor what is held with it.
+    static constexpr const char* lasting = "30s";
+
+    std::string url(std::uint16_t port, const std::string& session = lasting, const std::string& who = {}) const {
         return "zookeeper://" + who + "127.0.0.1:" + std::to_string(port) + root_ + "?session=" + session;
     }
     std::string url() const { return url(node().port()); }
-
-    // How many the server keeps, for all clients.
-    static int watches() {
-        const std::string said = node().say("wchs");
-        const std::string before = "Total watches:";
-        const std::size_t at = said.find(before);
-        return at == std::string::npos ? -1 : std::stoi(said.substr(at + before.size()));
-    }
 
     // The nodes of a line, as an operator sees them.
     std::vector<std::string> line(const std::string& name) { return operator_.children(root_ + "/" + name); }
