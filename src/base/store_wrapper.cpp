@@ -22,6 +22,10 @@ void store::wake(sleeper& who) noexcept {
     if (who.is.exchange(sleeper::answered) == sleeper::asleep) who.is.notify_one();
 }
 
+std::optional<duration> store::keeps_abandoned(const std::optional<duration>&) const noexcept {
+    return std::nullopt;
+}
+
 void store::check(reply<std::vector<finding>> done) {
     done({});
 }
@@ -46,6 +50,9 @@ void store_wrapper::renew(std::span<const renewal> due, reply<std::vector<renewa
 }
 void store_wrapper::release(std::string_view name, const claim_id& id, reply<release_answer> done) {
     inner_->release(name, id, std::move(done));
+}
+std::optional<duration> store_wrapper::keeps_abandoned(const std::optional<duration>& lease) const noexcept {
+    return inner_->keeps_abandoned(lease);
 }
 void store_wrapper::list(reply<listing> done) {
     inner_->list(std::move(done));

@@ -36,6 +36,7 @@ void engine::ask(const std::shared_ptr<cohort>& c, spi::time_point sent) {
         std::scoped_lock guard{s.mutex};
         if (c->is != cohort::state::asking && c->is != cohort::state::queued) return;
         c->in_flight.store(true, std::memory_order_relaxed);
+        ++c->asked->unanswered;
         c->asked->failing_since = std::min(c->asked->failing_since, sent);
         wanted = {.name = c->terms.name,
                   .id = c->id,
@@ -95,7 +96,7 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
             }
         } else {
             c->in_flight.store(false, std::memory_order_release);
-            const bool known_to_the_store = c->is == cohort::state::queued || c->asked->failures > 0;  // perhaps
+            if (c->asked->unanswered > 0) --c->asked->unanswered;
             c->asked->failures = 0;
             c->asked->trouble.clear();
             if (said.is == verdict::granted) {
@@ -107,14 +108,13 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
                 c->asked->standing = std::move(said.standing);
                 c->asked->heard = now;
                 if (said.is == verdict::refused && said.reason == errc::cancelled) {
-                    end(c);  // the grant ended before its reply arrived: ask anew, as somebody else
+                    forget(c, now, todo);  // the grant ended before its reply arrived: ask anew, as somebody else
                     succeed(c, todo);
                 } else if (said.is == verdict::refused) {
                     refuse_line(*c, said.reason, said.detail, todo);
-                    if (known_to_the_store) todo.goodbye = goodbye(*c, now);  // it must not stay behind either
-                    end(c);
+                    forget(c, now, todo);
                 } else if (said.is == verdict::busy) {
-                    busy(c, todo);
+                    busy(c, now, todo);
                 } else {
                     c->is = cohort::state::queued;
                     if (first) emit(event_kind::waited, c->terms.name);
@@ -136,8 +136,8 @@ void engine::granted(std::string_view name, const claim_id& id, const spi::grant
         std::scoped_lock guard{s.mutex};
         const auto c = s.find(key, id);
         if (!c) {
-            const auto until = clock_->now() + given.lease.value_or(options_.patience);
-            todo.goodbye = std::make_shared<farewell>(shared_from_this(), std::string(name), id, until);
+            todo.goodbye = std::make_shared<farewell>(shared_from_this(), std::string(name), id,
+                                                      release_until(given.lease, clock_->now()));
         } else if (c->is != cohort::state::held) {
             take(c, given, clock_->now(), todo);
         }
@@ -157,7 +157,7 @@ void engine::lost(std::string_view name, const claim_id& id) {
         if (c->is == cohort::state::held) {
             apply(c, c->lease.revoked(), errc::lost, todo);
         } else {  // thrown out of the line: ask anew, as somebody else
-            end(c);
+            forget(c, clock_->now(), todo);
             succeed(c, todo);
         }
     }
@@ -190,7 +190,7 @@ void engine::take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_
 }
 
 // Not granted and not queued: those who do not wait are answered, the others queue up.
-void engine::busy(const std::shared_ptr<cohort>& c, errands& todo) {
+void engine::busy(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo) {
     std::size_t place = 0;
     for (auto it = c->line.begin(); it != c->line.end();) {
         const std::shared_ptr<claimant> who = *it;
@@ -206,10 +206,17 @@ void engine::busy(const std::shared_ptr<cohort>& c, errands& todo) {
         it = c->line.erase(it);
     }
     if (c->line.empty()) {
-        end(c);
+        forget(c, now, todo);
     } else {
         todo.ask = c;
     }
+}
+
+// A claim that is not wanted any more and that the store does not have, as far as its last answer goes. It had it in its
+// line, or an earlier request may still put it there: then it is released, so that nothing stays behind.
+void engine::forget(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo) {
+    if (c->is == cohort::state::queued || c->asked->unanswered > 0) todo.goodbye = goodbye(*c, now);
+    end(c);
 }
 
 // A request failed or was not answered. It is repeated with the same id, until `patience` is over.

@@ -81,7 +81,8 @@ public:
         std::optional<spi::standing> standing;                   // what the store last said of our chances
         spi::time_point heard{};                                 // when it did
         unsigned failures = 0;
-        std::string trouble;  // what the store said of the latest
+        unsigned unanswered = 0;  // requests that may still arrive at the store, however late
+        std::string trouble;      // what the store said of the latest
     };
 
     // An upgrade or downgrade: the cohort whose grant this one takes over, in the store's one step.

@@ -225,7 +225,8 @@ private:
     void take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_point now, errands& todo);
     void pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo);
     bool may_pass_on(const cohort& c, spi::time_point now) const;
-    void busy(const std::shared_ptr<cohort>& c, errands& todo);
+    void busy(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo);
+    void forget(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo);
     void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, errands& todo);
     static std::string silence_of(const cohort& c);
     void refuse_line(cohort& c, std::error_code why, const std::string& what, errands& todo);
@@ -237,6 +238,7 @@ private:
     void lose(const std::shared_ptr<cohort>& c, std::error_code why, errands& todo);
     void watch(const std::shared_ptr<cohort>& c, spi::time_point due);
     std::shared_ptr<farewell> goodbye(const cohort& c, spi::time_point now);
+    spi::time_point release_until(const std::optional<spi::duration>& lease, spi::time_point now) const;
     static const std::shared_ptr<cohort>& cohort_of(const shard& s, const claimant& who);
     refusal in_the_way(const cohort& c, errc why, std::optional<std::size_t> ahead) const;
 

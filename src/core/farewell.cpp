@@ -9,6 +9,13 @@ namespace mortise::inline v0::core {
 
 using std::chrono::milliseconds;
 
+namespace {
+
+// The longest pause, in reply timeouts: whoever waits for the lock of a store that is back waits that much longer.
+constexpr unsigned most_pause = 2;
+
+}  // namespace
+
 farewell::farewell(std::shared_ptr<engine> home, std::string name, const claim_id& id, spi::time_point until)
     : home_(std::move(home)), name_(std::move(name)), id_(id), until_(until) {
     home_->said_goodbye(+1);
@@ -25,10 +32,10 @@ void farewell::send() {
     // Not answered on the spot: repeat it after a while.
     if (answered_.load(std::memory_order_acquire)) return;
     std::scoped_lock guard{mutex_};
-    if (!answer_ && timer_ == 0) repeat_after(home_->options().reply_timeout * std::min(++tries_, 10u));
+    if (!answer_ && timer_ == 0) repeat_after(home_->options().reply_timeout * std::min(++tries_, most_pause));
 }
 
-// Unless the lease does the work for us. With the mutex held.
+// Unless the store has ended the claim by itself by then. With the mutex held.
 void farewell::repeat_after(spi::duration pause) {
     const spi::time_point now = home_->clock().now();
     if (now + pause >= until_) return;
@@ -43,7 +50,7 @@ void farewell::failed() {
         if (answer_ || home_->shut()) return;
         timer = std::exchange(timer_, 0);
         repeat_after(std::min<spi::duration>(milliseconds{10} * (1 << std::min(failures_++, 10u)),
-                                             home_->options().reply_timeout * std::max(tries_, 1u)));
+                                             home_->options().reply_timeout * std::clamp(tries_, 1u, most_pause)));
     }
     if (timer != 0) home_->clock().cancel(timer);
 }

@@ -17,7 +17,7 @@ namespace mortise::inline v0::core {
 class engine;
 
 // A release has a life of its own: cancelling the work, destroying the hold or a timeout of the caller do not end it. It is
-// repeated, with growing pauses, until the store answers or the lease is over anyway.
+// repeated, with growing pauses, until the store answers, or has ended the claim by itself (store::keeps_abandoned).
 class farewell : public std::enable_shared_from_this<farewell> {
 public:
     farewell(std::shared_ptr<engine> home, std::string name, const claim_id& id, spi::time_point until);

@@ -34,11 +34,16 @@ release_result read(std::optional<spi::release_answer> said, bool was_lost) noex
 }  // namespace
 
 std::shared_ptr<farewell> engine::goodbye(const cohort& c, spi::time_point now) {
-    const auto life = c.terms.lease.value_or(options_.patience);
-    auto said = std::make_shared<farewell>(c.home, c.terms.name, c.id, now + life);
+    auto said = std::make_shared<farewell>(c.home, c.terms.name, c.id, release_until(c.terms.lease, now));
     // An upgrade that is given up may have been granted a moment before: then what it was to replace is gone.
     if (c.instead_of) said->then([old = c.instead_of](spi::release_answer) { old->home->confirm(old); });
     return said;
+}
+
+// How long a release is worth repeating: as long as the store may keep the claim.
+spi::time_point engine::release_until(const std::optional<spi::duration>& lease, spi::time_point now) const {
+    const auto kept = store_->keeps_abandoned(lease);
+    return kept && *kept < spi::time_point::max() - now ? now + *kept : spi::time_point::max();
 }
 
 bool engine::may_pass_on(const cohort& c, spi::time_point now) const {

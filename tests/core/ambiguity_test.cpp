@@ -2,6 +2,8 @@
 #include "fleet.hpp"
 
 #include <mortise/error.hpp>
+#include <mortise/spi/client.hpp>
+#include <mortise/spi/store_wrapper.hpp>
 
 #include <functional>
 
@@ -190,6 +192,71 @@ TEST_F(ambiguity, a_release_that_failed_on_the_way_is_repeated_without_waiting_f
     EXPECT_TRUE(world.free("job"));
 }
 
+// A store whose claims live as long as the client, like those of a session.
+class session_store final : public spi::store_wrapper {
+public:
+    using store_wrapper::store_wrapper;
+    std::optional<spi::duration> keeps_abandoned(const std::optional<spi::duration>&) const noexcept override {
+        return std::nullopt;
+    }
+};
+
+TEST_F(ambiguity, a_release_is_repeated_for_as_long_as_the_store_may_keep_the_claim) {
+    const auto net = std::make_shared<fault_plan>();
+    const spi::store_factory inner = stores::memory::open(world.shared_table());
+    const spi::store_factory session = [inner](const spi::context& outer) {
+        return std::make_unique<session_store>(outer, inner);
+    };
+    client locks = spi::make_client(faulty(session, net), world.sim().world(), fleet::quick());
+    hold held = locks.acquire("job", {.lease = 2s});
+    net->lose_requests(verb::release, fault_plan::for_ever);
+    held.release();
+    world.advance(10min);
+    EXPECT_GE(net->calls(verb::release), 300u) << "every two seconds";
+    EXPECT_EQ(net->arrived(verb::release), 0u);
+    net->heal();
+    world.advance(2s);
+    EXPECT_EQ(net->arrived(verb::release), 1u);
+    const auto calls = net->calls(verb::release);
+    world.advance(10min);
+    EXPECT_EQ(net->calls(verb::release), calls) << "it was answered";
+}
+
+TEST_F(ambiguity, a_request_that_arrives_after_its_repeat_was_answered_busy_holds_nothing) {
+    hold held = other.locks.acquire("job");
+    mine.net->delay(verb::claim, 3s);
+    call tried(mine.locks, "job", {.wait = 0s});
+    mine.net->delay(verb::claim, 0s);
+    world.advance(1s);
+    EXPECT_EQ(tried.reason(), errc::busy);
+    held.release();
+    world.advance(5s);
+    EXPECT_EQ(mine.net->arrived(verb::claim), 2u);
+    EXPECT_TRUE(world.empty());
+    EXPECT_TRUE(world.free("job"));
+}
+
+TEST_F(ambiguity, a_request_that_arrives_after_its_repeat_was_refused_holds_nothing) {
+    claim permits{.name = "job", .capacity = 3, .options = {.wait = 0s}};
+    hold held = other.locks.acquire("job");
+    mine.net->delay(verb::claim, 3s);
+    call tried(mine.locks, permits);
+    mine.net->delay(verb::claim, 0s);
+    mine.net->fail(verb::claim, 2);
+    world.advance(1500ms);
+    EXPECT_EQ(tried.reason(), errc::kind_mismatch);
+    held.release();
+    world.advance(5s);
+    EXPECT_TRUE(world.empty());
+}
+
+TEST_F(ambiguity, a_claim_whose_requests_were_all_answered_is_not_released_when_it_was_busy) {
+    const hold held = other.locks.acquire("job");
+    EXPECT_EQ(mine.locks.try_acquire("job").reason(), errc::busy);
+    world.advance(1min);
+    EXPECT_EQ(mine.net->calls(verb::release), 0u);
+}
+
 TEST_F(ambiguity, a_release_is_not_repeated_beyond_the_lease) {
     hold held = mine.locks.acquire("job");
     mine.net->lose_requests(verb::release, fault_plan::for_ever);
@@ -296,7 +363,7 @@ TEST_F(ambiguity, a_store_dead_for_the_whole_patience_is_unreachable_and_its_lat
 
 TEST_F(ambiguity, a_yes_that_arrives_after_the_caller_gave_up_is_given_back) {
     mine.net->delay(verb::claim, 0s, 5s);
-    mine.net->lose_requests(verb::release, 3);  // at 0.5, 1.5 and 3.5 s; the next would be at 6.5 s
+    mine.net->lose_requests(verb::release, 3);  // at 0.5, 1.5 and 3.5 s; the next would be at 5.5 s
     call wanted(mine.locks, "job", {.wait = 500ms});
     world.advance(4999ms);
     EXPECT_EQ(wanted.reason(), errc::unreachable);

@@ -74,6 +74,7 @@ public:
     sim_world& sim() { return sim_; }
     sim_clock& clock() { return sim_.clock(); }
     stores::memory::table& table() { return *table_; }
+    const std::shared_ptr<stores::memory::table>& shared_table() { return table_; }
     void settle() { sim_.settle(); }
     void advance(std::chrono::nanoseconds by) { sim_.advance(by); }
 

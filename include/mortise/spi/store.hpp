@@ -37,6 +37,8 @@ namespace mortise::inline v0 {
 //  3. "Unknown" is an answer: a request that failed on the way is reported as such, never guessed.
 //  4. A waiting claim is granted later by events::granted, which may be lost, late or repeated: the core asks again.
 //  5. What the store cannot do stands in promises(), and the core refuses it before the store is asked.
+//  6. A request may arrive after its repeat was answered. Whatever that answer was, the core releases a claim of which any
+//     request went unanswered; from then on the store keeps the late one out, or ends what it left (rule 2).
 namespace spi {
 
 using duration = std::chrono::nanoseconds;
@@ -175,6 +177,11 @@ public:
 
     // Gives a grant back, or leaves the queue.
     virtual void release(std::string_view name, const claim_id&, reply<release_answer>) = 0;
+
+    // How long the store keeps a claim with this lease that is neither renewed nor released, at most. The core repeats a
+    // release for that long. None, the default: for as long as the client lives, because its session keeps the claim, or a
+    // lease that other claims share; then a release is repeated until it is answered.
+    virtual std::optional<duration> keeps_abandoned(const std::optional<duration>& lease) const noexcept;
 
     // Who holds what, by name.
     virtual void list(reply<listing>) = 0;

@@ -19,6 +19,7 @@ public:
     void claim(const claim_request&, reply<claim_answer>) override;
     void renew(std::span<const renewal>, reply<std::vector<renewal_answer>>) override;
     void release(std::string_view name, const claim_id&, reply<release_answer>) override;
+    std::optional<duration> keeps_abandoned(const std::optional<duration>& lease) const noexcept override;
     void list(reply<listing>) override;
     void break_hold(const break_request&, reply<break_answer>) override;
     void check(reply<std::vector<finding>>) override;

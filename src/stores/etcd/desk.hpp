@@ -54,11 +54,14 @@ struct claim_record {
     phase is = phase::asking;
     bool queue = false;
     std::shared_ptr<lease> on{};
-    bool entered = false;          // its key was seen in the line
-    std::int64_t seen_at = 0;      // the revision at which it was
-    std::uint64_t arrived = 0;     // and at which it came
-    int entering = 0;              // requests to enter it that are on their way
-    bool in_doubt = false;         // one of these ended without an answer, so may still arrive
+    bool entered = false;       // its key was seen in the line
+    std::int64_t seen_at = 0;   // the revision at which it was
+    std::uint64_t arrived = 0;  // and at which it came
+    int entering = 0;           // requests to enter it that are on their way
+    bool in_doubt = false;      // one of these ended without an answer, so may still arrive
+    bool kept_out = false;      // and will do nothing: the claim is marked as gone, or the lease has ended
+    bool releasing = false;     // a release waits for its turn, or for its answer
+    bool was_held = false;
     bool leave_in_doubt = false;   // the same of a release
     bool leaving = false;          // a release is on its way that does not look at what it deletes
     int waited_for_ourselves = 0;  // how often it found only claims of ours that are leaving
@@ -71,6 +74,9 @@ struct claim_record {
     std::vector<spi::reply<spi::claim_answer>> asked_meanwhile{};  // while exchanging
     std::vector<watcher::number> watches{};
     std::vector<claim_id> watched{};  // while it waits: whose keys these are on
+
+    // A late request would put its key on a lease that lives on for others.
+    bool may_come_back() const { return (entering > 0 || in_doubt) && !kept_out && on && !own_lease; }
 };
 
 class desk : public std::enable_shared_from_this<desk> {
@@ -148,7 +154,10 @@ private:
     void end_leaving(const std::string& name, const claim_id& id, const record& who, spi::release_answer said,
                      spi::reply<spi::release_answer> done);
     void mark_as_released(const claim_id& id, unique_function<void()> then);
-    void wipe_later(const std::string& mark);
+    void kept_out(const record& who);
+    void keep_out(const record& who);
+    void retire(const std::shared_ptr<lease>& which);
+    void revoke_when_unused(const std::shared_ptr<lease>& which);
     void remember(const std::string& name, const claim_id& id, spi::release_answer said);
     std::optional<spi::release_answer> remembered(std::string_view name, const claim_id& id);
 

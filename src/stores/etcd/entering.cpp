@@ -147,7 +147,7 @@ void desk::send_entry(const record& who, entering how, std::int64_t read_at, int
                     {.is = claim_verdict::unknown, .reason = errc::unreachable, .detail = "its lease has ended"});
             }
             if (!said.ok()) {
-                if (said.is == outcome::verdict::refused && !who->in_doubt) self->drop(who);
+                if (said.is == outcome::verdict::refused) self->drop(who);
                 return done(answer_of(said));
             }
             if (!understood) return done(not_understood());

@@ -97,12 +97,15 @@ void desk::replaced(const record& who) {
     }
     if (!old) return;
     std::shared_ptr<lease> on;
+    bool late = false;
     {
         std::scoped_lock guard{mutex_};
         on = old->on;
+        late = old->may_come_back();
     }
     drop(old);
     remember(old->name, old->id, spi::release_answer::released);
+    if (late) keep_out(old);  // nobody releases it
     if (old->own_lease && on) leases_->revoke(on->id, {});
 }
 

@@ -59,6 +59,7 @@ void desk::granted(const record& who, std::uint64_t counter, claimed done) {
         stop_keeping = who->is == claim_record::phase::waiting && who->own_lease && !who->renewed;
         if (who->is != claim_record::phase::held) {
             who->is = claim_record::phase::held;
+            who->was_held = true;
             unwatched_.push_back(who);
             soon = !std::exchange(watching_soon_, true);
             watches = std::exchange(who->watches, {});
@@ -76,6 +77,8 @@ void desk::granted(const record& who, std::uint64_t counter, claimed done) {
 // Out of the line again, and answered only then.
 void desk::withdraw(const record& who, spi::claim_answer then, claimed done) {
     bool exchanging = false;
+    bool mark = false;
+    std::int64_t on = 0;
     {
         std::scoped_lock guard{mutex_};
         exchanging = who->exchanging;
@@ -83,12 +86,15 @@ void desk::withdraw(const record& who, spi::claim_answer then, claimed done) {
             who->asked_meanwhile.push_back(std::move(done));
         else if (!exchanging)
             who->withdrawing = true;
+        mark = who->may_come_back();
+        if (mark) on = who->on->id;
     }
     if (exchanging) return;
-    cluster_->ask(method::txn, leave_request(who->at, who->slot ? who->mine.value() : std::string{}, false, 0),
+    cluster_->ask(method::txn, leave_request(who->at, who->slot ? who->mine.value() : std::string{}, mark, on),
                   how_.timeout,
-                  [self = shared_from_this(), who, then = std::move(then), done = std::move(done)](
+                  [self = shared_from_this(), who, mark, then = std::move(then), done = std::move(done)](
                       const outcome& said, const std::string&) mutable {
+                      if (mark && (said.ok() || said.no_lease)) self->kept_out(who);
                       if (!said.ok()) {
                           std::unique_lock held{self->mutex_};
                           who->withdrawing = false;
@@ -106,7 +112,8 @@ void desk::withdraw(const record& who, spi::claim_answer then, claimed done) {
                   });
 }
 
-// Nothing of it is left that we should know.
+// Nothing of it is left that we should know, but for a request that may still arrive: the core releases such a claim, and
+// then it is kept out.
 void desk::drop(const record& who) {
     std::vector<watcher::number> watches;
     std::shared_ptr<lease> on;
@@ -122,7 +129,8 @@ void desk::drop(const record& who) {
             who->slot.reset();
         }
         watches = std::exchange(who->watches, {});
-        if (const auto it = claims_.find(who->id); it != claims_.end() && it->second == who) claims_.erase(it);
+        const auto it = claims_.find(who->id);
+        if (it != claims_.end() && it->second == who && !who->may_come_back()) claims_.erase(it);
     }
     for (const watcher::number each : watches) watcher_->cancel(each);
     if (who->own_lease && on) leases_->keep_on(on, false);

@@ -236,6 +236,18 @@ void lease_book::forget(const std::shared_ptr<lease>& which) {
     gone_(which);
 }
 
+bool lease_book::retire(const std::shared_ptr<lease>& which) {
+    std::scoped_lock guard{mutex_};
+    for (auto& [life, one] : shared_) {
+        if (one.is != which) continue;
+        one.is.reset();
+        std::erase_if(retired_, [](const auto& before) { return before.expired(); });
+        retired_.push_back(which);
+        return true;
+    }
+    return false;
+}
+
 void lease_book::revoke(std::int64_t id, unique_function<void(const outcome&)> then) {
     cluster_->ask(method::revoke_lease, lease_request(id), timeout_,
                   [then = std::move(then)](const outcome& said, const std::string&) mutable {
@@ -248,6 +260,8 @@ std::vector<std::shared_ptr<lease>> lease_book::all_shared() const {
     std::vector<std::shared_ptr<lease>> all;
     for (const auto& [life, one] : shared_)
         if (one.is && !one.is->gone) all.push_back(one.is);
+    for (const auto& one : retired_)
+        if (auto is = one.lock(); is && !is->gone) all.push_back(std::move(is));
     return all;
 }
 

@@ -57,6 +57,9 @@ public:
     // It is known from elsewhere that etcd does not have it any more.
     void forget(const std::shared_ptr<lease>& which);
 
+    // It is given to nobody else from now on. True: it was, until now.
+    bool retire(const std::shared_ptr<lease>& which);
+
     // All keys on it vanish.
     void revoke(std::int64_t id, unique_function<void(const outcome&)> then);
     std::vector<std::shared_ptr<lease>> all_shared() const;
@@ -91,6 +94,7 @@ private:
 
     mutable std::mutex mutex_;
     std::map<spi::duration, pending> shared_;
+    std::vector<std::weak_ptr<lease>> retired_;               // shared, once
     std::map<std::int64_t, std::deque<question>> questions_;  // by lease, in the order they were sent
     std::shared_ptr<stream> stream_;
     bool opening_ = false;

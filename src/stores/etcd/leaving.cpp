@@ -3,6 +3,7 @@
 
 #include <mortise/error.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace mortise::inline v0::stores::etcd {
@@ -11,9 +12,10 @@ namespace {
 using std::chrono::seconds;
 using release_is = spi::release_answer;
 
-// How long an ended claim is remembered, and how long one that may still arrive is kept out.
+// How long an ended claim is remembered, and how often it is asked whether a retired lease is still in use.
 constexpr seconds remembered_for{10};
-constexpr seconds kept_out_for{30};
+constexpr seconds retired_for{10};
+constexpr seconds before_another_try{1};
 
 }  // namespace
 
@@ -31,7 +33,7 @@ void desk::release(std::string_view name, const claim_id& id, spi::reply<spi::re
             simple = who->slot && who->entered && who->entering == 0 && !who->in_doubt && !who->leave_in_doubt &&
                      !who->leaving;
             if (simple) who->leaving = true;
-            mark = (who->entering > 0 || who->in_doubt) && who->on && !who->own_lease;
+            mark = who->may_come_back();
             watches = std::exchange(who->watches, {});
         }
     }
@@ -63,8 +65,8 @@ void desk::leave(std::string_view name, const claim_id& id, const record& who, b
         method::txn, leave_request(at, value, mark, on), how_.timeout,
         [self = shared_from_this(), name = std::string(name), id, who, mark, at, done = std::move(done)](
             const outcome& said, const std::string& bytes) mutable {
-            if (said.no_lease && mark)  // what may still arrive needs that lease too
-                return self->leave(name, id, who, false, std::move(done));
+            if (mark && (said.ok() || said.no_lease)) self->kept_out(who);  // what is late needs that lease too
+            if (said.no_lease && mark) return self->leave(name, id, who, false, std::move(done));
             txn_said read;
             if (said.ok()) read = read_txn(self->keys_, at.folder, bytes);
             if (!read.read && who) {
@@ -75,7 +77,6 @@ void desk::leave(std::string_view name, const claim_id& id, const record& who, b
             // Under another value: it was exchanged or stamped, and that was not answered.
             if (const entry* its = !read.succeeded && who && read.found ? read.found->find(who->line_id) : nullptr)
                 return self->take_away(name, id, who, *its, std::move(done));
-            if (mark) self->wipe_later(at.gone_key);
             self->left(name, id, who, read, std::move(done));
         });
 }
@@ -161,14 +162,48 @@ void desk::mark_as_released(const claim_id& id, unique_function<void()> then) {
                  });
 }
 
-// A mark is on a lease that may live for long.
-void desk::wipe_later(const std::string& mark) {
-    around_.clock.at(around_.clock.now() + kept_out_for, [weak = weak_from_this(), mark] {
-        if (const auto self = weak.lock())
-            self->cluster_->guarded([&] {
-                self->cluster_->ask(method::remove, remove_request(mark), self->how_.timeout,
-                                    [](const outcome&, const std::string&) {});
-            });
+// A mark keeps its late requests out for as long as their lease lives, and goes with it.
+void desk::kept_out(const record& who) {
+    std::shared_ptr<lease> on;
+    {
+        std::scoped_lock guard{mutex_};
+        who->kept_out = true;
+        on = who->on;
+    }
+    if (on) retire(on);
+}
+
+// Of a claim that nobody releases.
+void desk::keep_out(const record& who) {
+    leave(who->name, who->id, who, true, [weak = weak_from_this(), who](release_is said) {
+        const auto self = weak.lock();
+        if (!self || said != release_is::unknown) return;
+        self->around_.clock.at(self->around_.clock.now() + before_another_try, [weak, who] {
+            if (const auto again = weak.lock()) again->cluster_->guarded([&] { again->keep_out(who); });
+        });
+    });
+}
+
+// How late a request can be has no bound. So a lease with marks is given to no new claim, and revoked once it has no other use:
+// then no late request can do anything, and the marks are gone.
+void desk::retire(const std::shared_ptr<lease>& which) {
+    if (leases_->retire(which)) revoke_when_unused(which);
+}
+
+void desk::revoke_when_unused(const std::shared_ptr<lease>& which) {
+    around_.clock.at(around_.clock.now() + retired_for, [weak = weak_from_this(), which] {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->cluster_->guarded([&] {
+            bool used = false;
+            {
+                std::scoped_lock guard{self->mutex_};
+                used = std::ranges::any_of(self->claims_, [&](const auto& one) { return one.second->on == which; });
+            }
+            if (used) return self->revoke_when_unused(which);
+            self->leases_->keep_on(which, false);
+            self->leases_->revoke(which->id, {});
+        });
     });
 }
 

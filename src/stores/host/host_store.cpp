@@ -57,6 +57,9 @@ public:
     void claim(const spi::claim_request&, spi::reply<spi::claim_answer>) override;
     void renew(std::span<const spi::renewal>, spi::reply<std::vector<spi::renewal_answer>>) override;
     void release(std::string_view name, const claim_id&, spi::reply<spi::release_answer>) override;
+    std::optional<spi::duration> keeps_abandoned(const std::optional<spi::duration>& lease) const noexcept override {
+        return lease;
+    }
     void list(spi::reply<spi::listing>) override;
     void break_hold(const spi::break_request&, spi::reply<spi::break_answer>) override;
     void check(spi::reply<std::vector<finding>>) override;

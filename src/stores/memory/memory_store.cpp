@@ -105,6 +105,9 @@ public:
         for (const spi::renewal& one : due) answers.push_back(table_->renew(one));
         done(std::move(answers));
     }
+    std::optional<spi::duration> keeps_abandoned(const std::optional<spi::duration>& lease) const noexcept override {
+        return lease;
+    }
     void release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) override {
         done(table_->release(session_, name, id));
     }
