@@ -71,7 +71,9 @@ void desk::close() noexcept {
     cluster_->close();
     leases_->close();
     std::vector<claimed> owed;  // after the lock: they may own anything
+    std::deque<pending_release> releases;
     std::scoped_lock guard{mutex_};
+    releases.swap(releases_);
     for (const auto& [id, who] : claims_)
         std::ranges::move(std::exchange(who->asked_meanwhile, {}), std::back_inserter(owed));
 }

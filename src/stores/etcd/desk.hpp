@@ -23,6 +23,7 @@
 #include <mortise/spi/store.hpp>
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -145,6 +146,16 @@ private:
     static std::uint64_t counter_of(const txn_said& written);
 
     // leaving
+    struct pending_release {
+        std::string name;
+        claim_id id;
+        record who;
+        spi::reply<spi::release_answer> done;
+    };
+    void send_releases();
+    bool may_leave_in_company(const claim_record& who) const;
+    void leave_alone(pending_release one);
+    void leave_together(std::vector<pending_release> some);
     void leave(std::string_view name, const claim_id& id, const record& who, bool mark,
                spi::reply<spi::release_answer> done);
     void left(const std::string& name, const claim_id& id, const record& who, const txn_said& read,
@@ -198,6 +209,9 @@ private:
     };
     std::unordered_map<named_id, ended_claim, by_id> ended_;
     std::size_t sweep_at_ = 1000;
+    std::deque<pending_release> releases_;  // that wait for those on their way to be answered
+    std::size_t releases_under_way_ = 0;    // some of them of several claims
+    std::size_t most_together_ = 60;        // and two operations each: etcd allows 128, unless told otherwise
     std::unordered_map<claim_id, spi::time_point> seen_;  // entries of others, and since when
     bool closed_ = false;
 };

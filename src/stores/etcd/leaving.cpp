@@ -4,6 +4,8 @@
 #include <mortise/error.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <iterator>
 #include <utility>
 
 namespace mortise::inline v0::stores::etcd {
@@ -17,42 +19,139 @@ constexpr seconds remembered_for{10};
 constexpr seconds retired_for{10};
 constexpr seconds before_another_try{1};
 
+// Releases on their way at a time.
+constexpr std::size_t most_under_way = 64;
+
 }  // namespace
 
+// A crowd that gives up at once would be too many requests for etcd. Few are on their way at a time; what comes meanwhile
+// waits, and then leaves together.
 void desk::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
     if (const auto before = remembered(name, id)) return done(*before);
     record who;
-    bool mark = false;
-    bool simple = false;  // its key is there and nothing of it is on its way
     std::vector<watcher::number> watches;
     {
         std::scoped_lock guard{mutex_};
         if (const auto it = claims_.find(id); it != claims_.end() && it->second->name == name) who = it->second;
         if (who) {
             who->is = claim_record::phase::over;
-            simple = who->slot && who->entered && who->entering == 0 && !who->in_doubt && !who->leave_in_doubt &&
-                     !who->leaving;
-            if (simple) who->leaving = true;
-            mark = who->may_come_back();
             watches = std::exchange(who->watches, {});
+            // The first is answered. One more would only keep etcd from answering the others.
+            if (!std::exchange(who->releasing, true))
+                releases_.push_back({.name = who->name, .id = id, .who = who, .done = std::move(done)});
         }
     }
     for (const watcher::number each : watches) watcher_->cancel(each);
-    if (!simple) return leave(name, id, who, mark, std::move(done));
+    if (!who) return leave(name, id, nullptr, false, std::move(done));
+    send_releases();
+}
+
+void desk::send_releases() {
+    std::vector<pending_release> together;
+    std::vector<pending_release> alone;
+    {
+        std::scoped_lock guard{mutex_};
+        if (releases_.empty() || releases_under_way_ == most_under_way) return;
+        ++releases_under_way_;
+        for (std::size_t n = std::min(releases_.size(), most_together_); n > 0; --n) {
+            (may_leave_in_company(*releases_.front().who) ? together : alone).push_back(std::move(releases_.front()));
+            releases_.pop_front();
+        }
+    }
+    const auto left = std::make_shared<std::atomic<std::size_t>>(together.size() + alone.size());
+    for (auto* some : {&together, &alone})
+        for (pending_release& one : *some)
+            one.done = [self = shared_from_this(), left, who = one.who,
+                        done = std::move(one.done)](release_is said) mutable {
+                {
+                    std::scoped_lock guard{self->mutex_};
+                    who->releasing = false;
+                    if (left->fetch_sub(1) == 1) --self->releases_under_way_;
+                }
+                done(said);
+                self->send_releases();
+            };
+    if (together.size() > 1)
+        leave_together(std::move(together));
+    else
+        std::ranges::move(together, std::back_inserter(alone));
+    for (pending_release& one : alone) leave_alone(std::move(one));
+}
+
+// Its key may be deleted without a look at it. With the mutex held.
+bool desk::may_leave_in_company(const claim_record& who) const {
+    if (!who.slot || who.leaving || (who.was_held && who.leave_in_doubt)) return false;
+    return who.may_come_back() ? !who.was_held : who.entered;
+}
+
+void desk::leave_alone(pending_release one) {
+    const record who = one.who;
+    bool mark = false;
+    bool simple = false;  // its key is there and nothing of it is on its way
+    {
+        std::scoped_lock guard{mutex_};
+        mark = who->may_come_back();
+        simple =
+            who->slot && who->entered && who->entering == 0 && !who->in_doubt && !who->leave_in_doubt && !who->leaving;
+        if (simple) who->leaving = true;
+    }
+    if (!simple) return leave(one.name, one.id, who, mark, std::move(one.done));
     // A bare request is cheaper than a transaction. If it deletes nothing, the transaction says why.
-    cluster_->ask(method::remove, remove_request(who->at.key), how_.timeout,
-                  [self = shared_from_this(), name = std::string(name), id, who, done = std::move(done)](
+    cluster_->ask(
+        method::remove, remove_request(who->at.key), how_.timeout,
+        [self = shared_from_this(), one = std::move(one)](const outcome& said, const std::string& bytes) mutable {
+            rpc::delete_response read;
+            const bool known = said.ok() && decode(bytes, read);
+            {
+                std::scoped_lock guard{self->mutex_};
+                one.who->leaving = false;
+                if (!known) one.who->leave_in_doubt = true;
+            }
+            if (!known) return one.done(release_is::unknown);
+            if (read.deleted == 0) return self->leave(one.name, one.id, one.who, false, std::move(one.done));
+            self->end_leaving(one.name, one.id, one.who, release_is::released, std::move(one.done));
+        });
+}
+
+// In one transaction. Whoever only waited has left, also if its key was not there.
+void desk::leave_together(std::vector<pending_release> some) {
+    std::vector<leaver> leavers;
+    {
+        std::scoped_lock guard{mutex_};
+        for (const pending_release& one : some) {
+            leavers.push_back({one.who->at, one.who->may_come_back() ? one.who->on->id : 0});
+            one.who->leaving = true;
+        }
+    }
+    std::string request = leave_together_request(leavers);
+    cluster_->ask(method::txn, std::move(request), how_.timeout,
+                  [self = shared_from_this(), some = std::move(some), leavers = std::move(leavers)](
                       const outcome& said, const std::string& bytes) mutable {
-                      rpc::delete_response read;
-                      const bool known = said.ok() && decode(bytes, read);
+                      const std::vector<bool> deleted = said.ok() ? read_left_together(bytes) : std::vector<bool>{};
+                      const bool known = deleted.size() == some.size();
+                      const bool refused = said.is == outcome::verdict::refused;
                       {
                           std::scoped_lock guard{self->mutex_};
-                          who->leaving = false;
-                          if (!known) who->leave_in_doubt = true;
+                          for (const pending_release& one : some) {
+                              one.who->leaving = false;
+                              if (!known && !refused) one.who->leave_in_doubt = true;
+                          }
+                          // Perhaps this etcd allows fewer operations in a transaction.
+                          if (refused && !said.no_lease)
+                              self->most_together_ = std::max<std::size_t>(self->most_together_ / 2, 1);
                       }
-                      if (!known) return done(release_is::unknown);
-                      if (read.deleted == 0) return self->leave(name, id, who, false, std::move(done));
-                      self->end_leaving(name, id, who, release_is::released, std::move(done));
+                      for (std::size_t i = 0; i < some.size(); ++i) {
+                          pending_release& one = some[i];
+                          if (known && leavers[i].mark_on != 0) self->kept_out(one.who);
+                          if (refused)
+                              self->leave_alone(std::move(one));
+                          else if (!known)
+                              one.done(release_is::unknown);
+                          else if (deleted[i] || !one.who->was_held)
+                              self->end_leaving(one.name, one.id, one.who, release_is::released, std::move(one.done));
+                          else
+                              self->leave(one.name, one.id, one.who, false, std::move(one.done));
+                      }
                   });
 }
 

@@ -235,6 +235,24 @@ std::string leave_request(const place& at, const std::string& value, bool mark, 
     return encoded(all);
 }
 
+std::string leave_together_request(const std::vector<leaver>& some) {
+    txn_request all;
+    for (const leaver& one : some) {
+        all.success.emplace_back(rpc::delete_request{.key = one.at.key});
+        if (one.mark_on != 0) all.success.emplace_back(rpc::put_request{.key = one.at.gone_key, .lease = one.mark_on});
+    }
+    return encoded(all);
+}
+
+std::vector<bool> read_left_together(const std::string& bytes) {
+    rpc::txn_response said;
+    std::vector<bool> deleted;
+    if (!decode(bytes, said)) return deleted;
+    for (const rpc::result& one : said.responses)
+        if (const auto* gone = std::get_if<rpc::delete_response>(&one)) deleted.push_back(gone->deleted != 0);
+    return deleted;
+}
+
 std::string take_away_request(const std::string& key, std::int64_t modified) {
     txn_request all;
     if_unchanged(all, key, modified);

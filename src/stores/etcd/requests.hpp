@@ -93,6 +93,15 @@ std::string read_key_request(const std::string& key);
 // more while the lease lives. Answers the line if it is not in it.
 std::string leave_request(const place& at, const std::string& value, bool mark, std::int64_t lease);
 // Takes away what has not changed since.
+// Of several at once, whatever their values. The mark of each that has a lease here is left.
+struct leaver {
+    place at;
+    std::int64_t mark_on = 0;
+};
+std::string leave_together_request(const std::vector<leaver>& all);
+// Whether there was a key of each, in the same order; empty if it is not understood.
+std::vector<bool> read_left_together(const std::string& bytes);
+
 std::string take_away_request(const std::string& key, std::int64_t modified);
 // Moves what has not changed since to another lease.
 std::string move_request(const std::string& key, std::int64_t modified, const std::string& value, std::int64_t lease);

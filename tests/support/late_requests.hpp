@@ -1,0 +1,161 @@
+// Requests that arrive late, elsewhere, twice or never, verb by verb: nothing may stay taken that nobody holds.
+//
+// Each cell of the matrix is one client that reaches its servers through proxies of its own, and keeps another lock all the
+// while, so that its session and its leases live on. In the middle of a verb the first proxy fails for longer than the client
+// waits for an answer. Once it works again a stranger must get the lock, with the client still there.
+#pragma once
+
+#include "support/tcp_proxy.hpp"
+#include "support/waiting.hpp"
+
+#include <mortise/client.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace mortise::testing {
+
+using namespace std::chrono_literals;
+
+struct late_requests {
+    enum class verb { claim, release, cancel, renewal };
+    enum class trouble { held, reply_lost, silent };
+
+    struct cell {
+        verb during;
+        trouble befalls;
+        std::chrono::milliseconds lease;
+        int phase;  // 0 to 2: how far the lease is from its next renewal
+
+        std::string describe() const {
+            constexpr std::array verbs{"claim", "release", "cancel", "renewal"};
+            constexpr std::array troubles{"held and delivered late", "reply lost", "member silent"};
+            return std::string(verbs[static_cast<std::size_t>(during)]) + ", " +
+                   troubles[static_cast<std::size_t>(befalls)] + ", lease " + std::to_string(lease.count()) +
+                   " ms, phase " + std::to_string(phase);
+        }
+    };
+
+    std::vector<std::uint16_t> servers;                                          // the first of them gets into trouble
+    std::function<std::string(const std::vector<std::uint16_t>& ports)> url_at;  // through the proxies
+    std::vector<std::chrono::milliseconds> leases;                               // around the store's timeouts
+    std::chrono::milliseconds least_lease{};                                     // of the store
+    std::chrono::milliseconds lasts{3000};                                       // the trouble
+    std::size_t every = 1;                                                       // runs only each so many of the cells
+
+    std::vector<cell> cells() const {
+        std::vector<cell> all;
+        for (const verb during : {verb::claim, verb::release, verb::cancel, verb::renewal})
+            for (const trouble befalls : {trouble::held, trouble::reply_lost, trouble::silent})
+                for (const auto lease : leases)
+                    for (int phase = 0; phase < 3; ++phase) all.push_back({during, befalls, lease, phase});
+        return all;
+    }
+
+    // What went wrong, one line a cell. Empty: nothing.
+    std::vector<std::string> run() const {
+        const std::vector<cell> all = cells();
+        std::vector<std::string> complaints;
+        std::mutex mutex;
+        std::atomic<std::size_t> next{0};
+        {
+            std::vector<std::jthread> crew;
+            for (int n = 0; n < 27; ++n)
+                crew.emplace_back([&] {
+                    for (std::size_t i = next.fetch_add(every); i < all.size(); i = next.fetch_add(every)) {
+                        std::string complaint;
+                        try {
+                            complaint = run(all[i], i);
+                        } catch (const std::exception& e) {
+                            complaint = e.what();
+                        }
+                        if (complaint.empty()) continue;
+                        std::scoped_lock guard{mutex};
+                        complaints.push_back(all[i].describe() + ": " + complaint);
+                    }
+                });
+        }
+        return complaints;
+    }
+
+private:
+    using proxies = std::vector<std::unique_ptr<tcp_proxy>>;
+
+    static void begin(trouble what, tcp_proxy& way_there) {
+        if (what == trouble::held) way_there.freeze();
+        if (what == trouble::reply_lost) way_there.swallow(way::to_client);
+        if (what == trouble::silent) way_there.swallow(way::to_server);
+    }
+    static void end(trouble what, tcp_proxy& way_there) {
+        if (what == trouble::held) return way_there.thaw();
+        way_there.swallow(way::to_client, false);
+        way_there.swallow(way::to_server, false);
+        way_there.cut();
+    }
+
+    std::string run(const cell& one, std::size_t number) const {
+        proxies between;
+        std::vector<std::uint16_t> ports;
+        for (const std::uint16_t server : servers) {
+            between.push_back(std::make_unique<tcp_proxy>(server));
+            ports.push_back(between.back()->port());
+        }
+        tcp_proxy& bad = *between.front();
+        const std::string name = "n" + std::to_string(number);
+        client locks{url_at(ports), {.patience = 6s}};
+        client others{url_at(servers)};
+        const hold kept = locks.acquire(name + "-kept", {.lease = one.lease});
+        std::this_thread::sleep_for(one.lease / 3 * one.phase / 2);
+
+        std::stop_source stop;
+        hold mine;
+        hold theirs;
+        std::future<attempt> asked;
+        const auto ask = [&](std::chrono::nanoseconds wait) {
+            return std::async(std::launch::async, [&, wait] {
+                return locks.try_acquire(name, {.wait = wait, .lease = one.lease, .stop = stop.get_token()});
+            });
+        };
+        if (one.during == verb::release || one.during == verb::renewal)
+            mine = locks.acquire(name, {.wait = 20s, .lease = one.lease});
+        else
+            theirs = others.acquire(name, {.wait = 20s});
+        if (one.during == verb::cancel) {
+            asked = ask(1h);
+            if (!eventually([&] { return waits_for(others, name); })) return "it never came to wait";
+        }
+        begin(one.befalls, bad);
+        if (one.during == verb::claim) asked = ask(0s);
+        if (one.during == verb::cancel) stop.request_stop();
+        if (one.during == verb::release) mine.release();
+        std::this_thread::sleep_for(lasts);
+        if (theirs.valid()) theirs.release();
+        end(one.befalls, bad);
+        if (one.during == verb::renewal) mine.release();
+        if (asked.valid())
+            if (attempt got = asked.get()) got->release();
+
+        // The bound is the lease and two seconds; the rest is for a busy machine.
+        const auto bound = std::max(one.lease, least_lease) + 2s + 8s;
+        const attempt got = others.try_acquire(name, {.wait = bound});
+        return got ? std::string{} : "nobody gets it: " + got.refusal().describe();
+    }
+
+    static bool waits_for(client& looks, const std::string& name) {
+        for (const held_lock& one : looks.list())
+            if (one.name == name) return one.waiting > 0;
+        return false;
+    }
+};
+
+}  // namespace mortise::testing
