@@ -51,7 +51,8 @@ struct late_requests {
     std::vector<std::chrono::milliseconds> leases;                               // around the store's timeouts
     std::chrono::milliseconds least_lease{};                                     // of the store
     std::chrono::milliseconds lasts{3000};                                       // the trouble
-    std::size_t every = 1;                                                       // runs only each so many of the cells
+    bool connections_stand = false;  // when the trouble is over, and what was swallowed is missed by nobody
+    std::size_t every = 1;           // runs only each so many of the cells
 
     std::vector<cell> cells() const {
         std::vector<cell> all;
@@ -96,11 +97,11 @@ private:
         if (what == trouble::reply_lost) way_there.swallow(way::to_client);
         if (what == trouble::silent) way_there.swallow(way::to_server);
     }
-    static void end(trouble what, tcp_proxy& way_there) {
+    void end(trouble what, tcp_proxy& way_there) const {
         if (what == trouble::held) return way_there.thaw();
         way_there.swallow(way::to_client, false);
         way_there.swallow(way::to_server, false);
-        way_there.cut();
+        if (!connections_stand) way_there.cut();
     }
 
     std::string run(const cell& one, std::size_t number) const {
@@ -137,10 +138,12 @@ private:
         begin(one.befalls, bad);
         if (one.during == verb::claim) asked = ask(0s);
         if (one.during == verb::cancel) stop.request_stop();
-        if (one.during == verb::release) mine.release();
+        std::jthread releases;  // it may wait for longer than the trouble lasts
+        if (one.during == verb::release) releases = std::jthread{[&] { mine.release(); }};
         std::this_thread::sleep_for(lasts);
         if (theirs.valid()) theirs.release();
         end(one.befalls, bad);
+        if (releases.joinable()) releases.join();
         if (one.during == verb::renewal) mine.release();
         if (asked.valid())
             if (attempt got = asked.get()) got->release();

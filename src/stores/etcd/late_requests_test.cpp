@@ -44,6 +44,14 @@ TEST_F(etcd_late_requests, leave_nothing_behind) {
     EXPECT_THAT(matrix(1).run(), IsEmpty());
 }
 
+// Over before the lease is, which lives on.
+TEST_F(etcd_late_requests, of_a_short_silence_leave_nothing_behind) {
+    late_requests all = matrix(1);
+    all.lasts = 500ms;
+    all.connections_stand = true;
+    EXPECT_THAT(all.run(), IsEmpty());
+}
+
 TEST_F(etcd_late_requests_to_three, to_one_of_them_leave_nothing_behind) {
     EXPECT_THAT(matrix(1).run(), IsEmpty());
 }
