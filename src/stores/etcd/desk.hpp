@@ -58,7 +58,8 @@ struct claim_record {
     bool entered = false;       // its key was seen in the line
     std::int64_t seen_at = 0;   // the revision at which it was
     std::uint64_t arrived = 0;  // and at which it came
-    int entering = 0;           // requests to enter it that are on their way
+    int to_enter = 0;           // requests to enter it that are not answered yet
+    int entering = 0;           // of these, those that are on their way
     bool in_doubt = false;      // one of these ended without an answer, so may still arrive
     bool kept_out = false;      // and will do nothing: the claim is marked as gone, or the lease has ended
     bool releasing = false;     // a release waits for its turn, or for its answer
@@ -67,6 +68,7 @@ struct claim_record {
     bool leaving = false;          // a release is on its way that does not look at what it deletes
     int waited_for_ourselves = 0;  // how often it found only claims of ours that are leaving
     bool few_wait = false;         // in its line
+    int asked_looks = 0;           // looks for the core that are on their way
     bool looking = false;
     bool look_again = false;
     bool exchanging = false;                                       // a request to take a hold's place is on its way
@@ -107,6 +109,7 @@ private:
     claim_id line_id_of(const claim_id& id) const;
 
     // entering
+    unique_function<bool()> while_wanted(const record& who);
     void enter(const record& who, claimed done);
     void look_before_entering(const record& who, int tries, claimed done);
     bool only_we_are_in_the_way(const record& who, const line& found);

@@ -63,6 +63,14 @@ void desk::claim(const spi::claim_request& wanted, claimed done) {
     enter(record_of(wanted), std::move(done));
 }
 
+// Nothing is asked any more for a claim that was released meanwhile.
+unique_function<bool()> desk::while_wanted(const record& who) {
+    return [self = shared_from_this(), who] {
+        std::scoped_lock guard{self->mutex_};
+        return who->is != claim_record::phase::over;
+    };
+}
+
 void desk::enter(const record& who, claimed done) {
     bool in_line = false;
     bool has_lease = false;
@@ -73,7 +81,8 @@ void desk::enter(const record& who, claimed done) {
         has_lease = who->on != nullptr;
         queue = who->queue;
         // The first request is answered. One more would only keep etcd from answering the others.
-        if (!in_line && queue && who->entering > 0) return;
+        if (!in_line && queue && who->to_enter > 0) return;
+        if (in_line && who->asked_looks > 0 && !who->mine.at.to_be_exchanged()) return;
     }
     if (in_line) return look(who, extent::near, std::move(done));
     if (who->mine.at.to_be_exchanged()) return with_lease(who, entering::anyhow, 0, std::move(done));
@@ -83,13 +92,14 @@ void desk::enter(const record& who, claimed done) {
 
 // A lease of its own is not worth the trouble if somebody else holds the lock.
 void desk::look_before_entering(const record& who, int tries, claimed done) {
-    cluster_->ask(method::txn, read_request(who->at.folder), how_.timeout,
-                  [self = shared_from_this(), who, tries, done = std::move(done)](const outcome& said,
-                                                                                  const std::string& bytes) mutable {
-                      const txn_said read = said.ok() ? read_txn(self->keys_, who->at.folder, bytes) : txn_said{};
-                      if (!read.found) return done(said.ok() ? not_understood() : answer_of(said));
-                      self->try_to_enter(who, *read.found, tries, std::move(done));
-                  });
+    cluster_->ask_in_turn(method::txn, read_request(who->at.folder), how_.timeout, while_wanted(who),
+                          [self = shared_from_this(), who, tries, done = std::move(done)](
+                              const outcome& said, const std::string& bytes) mutable {
+                              const txn_said read =
+                                  said.ok() ? read_txn(self->keys_, who->at.folder, bytes) : txn_said{};
+                              if (!read.found) return done(said.ok() ? not_understood() : answer_of(said));
+                              self->try_to_enter(who, *read.found, tries, std::move(done));
+                          });
 }
 
 void desk::with_lease(const record& who, entering how, std::int64_t read_at, claimed done) {
@@ -118,13 +128,19 @@ void desk::send_entry(const record& who, entering how, std::int64_t read_at, int
         std::scoped_lock guard{mutex_};
         on = who->on;
         if (who->is != claim_record::phase::over && on)
-            ++who->entering;
+            ++who->to_enter;
         else
             on.reset();
     }
     if (!on) return done({.is = claim_verdict::refused, .reason = errc::cancelled});  // released meanwhile
-    cluster_->ask(
+    cluster_->ask_in_turn(
         method::txn, enter_request(who->at, who->mine.value(), on->id, how, read_at), how_.timeout,
+        [self = shared_from_this(), who] {
+            std::scoped_lock guard{self->mutex_};
+            if (who->is == claim_record::phase::over) return false;
+            ++who->entering;
+            return true;
+        },
         [self = shared_from_this(), who, on, tries, done = std::move(done)](const outcome& said,
                                                                             const std::string& bytes) mutable {
             txn_said read;
@@ -134,7 +150,8 @@ void desk::send_entry(const record& who, entering how, std::int64_t read_at, int
             bool over = false;
             {
                 std::scoped_lock guard{self->mutex_};
-                --who->entering;
+                --who->to_enter;
+                if (said.reason != errc::cancelled) --who->entering;
                 if (said.is == outcome::verdict::unknown || (said.ok() && !understood)) who->in_doubt = true;
                 if (in_line) who->entered = true;
                 over = who->is == claim_record::phase::over;

@@ -88,13 +88,16 @@ void desk::leave_alone(pending_release one) {
     const record who = one.who;
     bool mark = false;
     bool simple = false;  // its key is there and nothing of it is on its way
+    bool unknown_there = false;
     {
         std::scoped_lock guard{mutex_};
         mark = who->may_come_back();
+        unknown_there = !who->entered && who->entering == 0 && !who->in_doubt && !who->leave_in_doubt;
         simple =
             who->slot && who->entered && who->entering == 0 && !who->in_doubt && !who->leave_in_doubt && !who->leaving;
         if (simple) who->leaving = true;
     }
+    if (unknown_there) return end_leaving(one.name, one.id, who, release_is::released, std::move(one.done));
     if (!simple) return leave(one.name, one.id, who, mark, std::move(one.done));
     // A bare request is cheaper than a transaction. If it deletes nothing, the transaction says why.
     cluster_->ask(

@@ -6,7 +6,10 @@
 
 #include <mortise/error.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -16,17 +19,23 @@
 namespace mortise::inline v0::stores::etcd {
 namespace {
 
+// Of those that are asked in turn: more would not be answered sooner, and fewer if even these are not answered in time.
+constexpr double most_in_turn = 128;
+constexpr double least_in_turn = 4;
+
 // One that was asked.
 struct call {
     std::size_t member = 0;
     bool pinned = false;      // to that member
     bool harmless = false;    // it may be done twice
     bool readmitted = false;  // its token was not accepted once
+    bool in_turn = false;
     std::size_t tries = 0;
     const char* method = nullptr;
     spi::duration timeout{};
     std::string token{};
     std::string request{};
+    unique_function<bool()> begins{};  // if in turn
     members::answered done{};
 };
 
@@ -40,6 +49,8 @@ public:
     void ask(const char* method, std::string request, spi::duration timeout, answered done) override {
         send(method, std::move(request), timeout, std::move(done), std::nullopt);
     }
+    void ask_in_turn(const char* method, std::string request, spi::duration timeout, unique_function<bool()> begins,
+                     answered done) override;
     void look_up(const char* method, std::string request, spi::duration timeout, answered done) override {
         send(method, std::move(request), timeout, std::move(done), std::nullopt, true);
     }
@@ -85,6 +96,8 @@ private:
     void send(const char* method, std::string request, spi::duration timeout, answered done,
               std::optional<std::size_t> member, bool harmless = false);
     void admit(const std::shared_ptr<call>& one);
+    void take_turns();
+    void finish(const std::shared_ptr<call>& one, const outcome& said, const std::string& bytes);
     void start(const std::shared_ptr<call>& one);
     void ended(const std::shared_ptr<call>& one, const ending& said, const std::string& bytes);
     void stream_ended(const std::shared_ptr<conversation>& one, const ending& said);
@@ -102,7 +115,11 @@ private:
     std::set<std::shared_ptr<conversation>> streams_;
     std::string token_;
     bool authenticating_ = false;
-    std::vector<admitted> waiting_;  // for a token
+    std::vector<admitted> waiting_;           // for a token
+    std::deque<std::shared_ptr<call>> line_;  // for their turn
+    double in_turn_ = 0;
+    double allowed_in_turn_ = most_in_turn;
+    bool taking_turns_ = false;
 };
 
 std::shared_ptr<stream> asked_members::open(const char* method, stream::listener hears) {
@@ -189,7 +206,7 @@ void asked_members::send(const char* method, std::string request, spi::duration 
 
 void asked_members::admit(const std::shared_ptr<call>& one) {
     with_token([this, one](const outcome& admission, const std::string& token) {
-        if (!admission.ok()) return guarded([&] { one->done(admission, {}); });
+        if (!admission.ok()) return finish(one, admission, {});
         one->token = token;
         start(one);
     });
@@ -223,7 +240,64 @@ void asked_members::ended(const std::shared_ptr<call>& one, const ending& said, 
         }
         return admit(one);
     }
-    guarded([&] { one->done(outcome::of(said, how_.endpoints[one->member], how_), bytes); });
+    if (one->in_turn) {
+        std::scoped_lock guard{mutex_};
+        allowed_in_turn_ = said.code == ending::deadline_exceeded
+                               ? std::max(allowed_in_turn_ / 2, least_in_turn)
+                               : std::min(allowed_in_turn_ + 1 / allowed_in_turn_, most_in_turn);
+    }
+    finish(one, outcome::of(said, how_.endpoints[one->member], how_), bytes);
+}
+
+void asked_members::finish(const std::shared_ptr<call>& one, const outcome& said, const std::string& bytes) {
+    if (one->in_turn) {
+        {
+            std::scoped_lock guard{mutex_};
+            --in_turn_;
+        }
+        take_turns();
+    }
+    guarded([&] { one->done(said, bytes); });
+}
+
+void asked_members::ask_in_turn(const char* method, std::string request, spi::duration timeout,
+                                unique_function<bool()> begins, answered done) {
+    auto one = std::make_shared<call>();
+    one->in_turn = true;
+    one->method = method;
+    one->timeout = timeout;
+    one->request = std::move(request);
+    one->begins = std::move(begins);
+    one->done = std::move(done);
+    {
+        std::scoped_lock guard{mutex_};
+        if (closed_) return;
+        line_.push_back(std::move(one));
+    }
+    take_turns();
+}
+
+// By one thread at a time: what ends on the spot comes back here, and is only counted.
+void asked_members::take_turns() {
+    {
+        std::scoped_lock guard{mutex_};
+        if (std::exchange(taking_turns_, true)) return;
+    }
+    for (;;) {
+        std::shared_ptr<call> next;
+        {
+            std::scoped_lock guard{mutex_};
+            taking_turns_ = !closed_ && !line_.empty() && in_turn_ < std::floor(allowed_in_turn_);
+            if (!taking_turns_) return;
+            ++in_turn_;
+            next = std::move(line_.front());
+            line_.pop_front();
+        }
+        if (next->begins())
+            admit(next);
+        else
+            finish(next, {.is = outcome::verdict::refused, .reason = errc::cancelled}, {});
+    }
 }
 
 void asked_members::rotate(std::size_t from, bool even_alone) {
@@ -241,11 +315,13 @@ void asked_members::rotate(std::size_t from, bool even_alone) {
 void asked_members::close() noexcept {
     std::set<std::shared_ptr<conversation>> streams;
     std::vector<admitted> waiting;
+    std::deque<std::shared_ptr<call>> in_line;
     {
         std::scoped_lock guard{mutex_};
         if (closed_.exchange(true)) return;
         streams.swap(streams_);
         waiting.swap(waiting_);
+        in_line.swap(line_);
     }
     for (const auto& one : streams) one->stop();
     for (int n = inside_.load(); n != 0; n = inside_.load()) inside_.wait(n);

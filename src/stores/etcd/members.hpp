@@ -42,6 +42,11 @@ public:
     virtual ~members();
 
     virtual void ask(const char* method, std::string request, spi::duration timeout, answered done) = 0;
+    // The same for what crowds ask. Few of these are on their way at a time, since a member that is asked more than it can
+    // answer in time answers nobody; the others wait here, and their timeout begins when they are sent. `begins` is asked
+    // then, once: if it says no, nothing is sent and the outcome is `cancelled`.
+    virtual void ask_in_turn(const char* method, std::string request, spi::duration timeout,
+                             unique_function<bool()> begins, answered done) = 0;
     // For what changes nothing: if one does not answer, the next is asked.
     virtual void look_up(const char* method, std::string request, spi::duration timeout, answered done) = 0;
     // A certain one, for what is not the cluster's affair.

@@ -23,20 +23,21 @@ constexpr std::size_t a_few = 16;
 // Reads the line once more. `done` may be empty: then a push tells what has changed.
 void desk::look(const record& who, extent how_much, claimed done) {
     std::uint64_t up_to = 0;
-    if (how_much == extent::near) {
+    {
         std::scoped_lock guard{mutex_};
-        up_to = who->arrived;
+        if (how_much == extent::near) up_to = who->arrived;
+        if (done) ++who->asked_looks;
     }
     std::string request =
         up_to != 0 ? read_end_request(who->at.folder, up_to, static_cast<bool>(done)) : read_request(who->at.folder);
-    cluster_->ask(method::txn, std::move(request), how_.timeout,
-                  [self = shared_from_this(), who, part = up_to != 0, done = std::move(done)](
-                      const outcome& said, const std::string& bytes) mutable {
-                      txn_said read;
-                      if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
-                      if (read.found) read.found->missing_after = part;
-                      self->looked(who, said, std::move(read.found), std::move(done));
-                  });
+    cluster_->ask_in_turn(method::txn, std::move(request), how_.timeout, while_wanted(who),
+                          [self = shared_from_this(), who, part = up_to != 0, done = std::move(done)](
+                              const outcome& said, const std::string& bytes) mutable {
+                              txn_said read;
+                              if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
+                              if (read.found) read.found->missing_after = part;
+                              self->looked(who, said, std::move(read.found), std::move(done));
+                          });
 }
 
 void desk::looked(const record& who, const outcome& said, std::optional<line> found, claimed done) {
@@ -44,7 +45,9 @@ void desk::looked(const record& who, const outcome& said, std::optional<line> fo
     bool over = false;
     {
         std::scoped_lock guard{mutex_};
-        if (!done) {
+        if (done) {
+            --who->asked_looks;
+        } else {
             who->looking = false;
             again = std::exchange(who->look_again, false);
         }
@@ -75,19 +78,19 @@ void desk::looked(const record& who, const outcome& said, std::optional<line> fo
 // and came again has lost its place: what is older than that is not believed. For all else, and if it does not hold, the
 // line is read as it is now.
 void desk::glance(const record& who) {
-    cluster_->ask(method::txn, glance_request(who->at.folder), how_.timeout,
-                  [self = shared_from_this(), who](const outcome& said, const std::string& bytes) {
-                      txn_said read;
-                      if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
-                      std::int64_t seen_at = 0;
-                      {
-                          std::scoped_lock guard{self->mutex_};
-                          seen_at = who->seen_at;
-                      }
-                      if (read.found && read.found->says_that_it_holds(who->line_id, seen_at))
-                          return self->looked(who, said, std::move(read.found), {});
-                      self->look(who, extent::near, {});
-                  });
+    cluster_->ask_in_turn(method::txn, glance_request(who->at.folder), how_.timeout, while_wanted(who),
+                          [self = shared_from_this(), who](const outcome& said, const std::string& bytes) {
+                              txn_said read;
+                              if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
+                              std::int64_t seen_at = 0;
+                              {
+                                  std::scoped_lock guard{self->mutex_};
+                                  seen_at = who->seen_at;
+                              }
+                              if (read.found && read.found->says_that_it_holds(who->line_id, seen_at))
+                                  return self->looked(who, said, std::move(read.found), {});
+                              self->look(who, extent::near, {});
+                          });
 }
 
 // Not answered: the core will ask, but it need not wait so long.
