@@ -24,7 +24,7 @@ _mortise() {
         -*)
             local options=
             case $verb in
-                run) options="$claim --no-renew --command --metrics" ;;
+                run) options="$claim --no-renew --command --close --metrics" ;;
                 hold) options="$claim --no-renew --metrics" ;;
                 acquire) options=$claim ;;
                 renew) options='--id --lease' ;;

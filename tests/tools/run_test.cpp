@@ -1,6 +1,6 @@
 // `mortise run` as scripts use it.
 #include "program.hpp"
-#include "tools/mortise/child.hpp"
+#include "tools/mortise/descendants.hpp"
 
 #include <mortise/client.hpp>
 
@@ -176,7 +176,7 @@ TEST_F(run_command, what_the_command_leaves_in_the_background_keeps_the_lock) {
 
 // Everything of the group is dead before the next holder starts: each process of it notes that it lives, again and again, and
 // the next holder notes when it began.
-TEST_F(run_command, a_killed_wrapper_takes_the_group_with_it_before_the_next_starts) {
+TEST_F(run_command, the_group_of_a_killed_wrapper_ends_before_the_next_starts) {
     const std::string alive = scratch_ / "alive";
     const std::string beat = "while :; do date +%s%N >> " + alive + "; done";
     child first = start({"run", "x", "--", "sh", "-c",
@@ -199,17 +199,21 @@ TEST_F(run_command, a_killed_wrapper_takes_the_group_with_it_before_the_next_sta
     EXPECT_GT(latest("next"), latest("alive"));
 }
 
-TEST_F(run_command, a_killed_guardian_takes_the_command_with_it) {
+TEST_F(run_command, the_command_ends_with_a_killed_guardian) {
     child made = start({"run", "x", "--", "sh", "-c",
                         "sleep 600 & echo $! > " + scratch_ / "other" + "; echo $$ > " + scratch_ / "pid" + "; wait"});
     ASSERT_TRUE(eventually_says("pid", "\n"));
     const auto guardian = static_cast<pid_t>(held().front().holder.pid);
     ASSERT_NE(guardian, made.pid());
-    const pid_t group = std::stoi(content(scratch_ / "pid"));
-    ASSERT_TRUE(group_alive(group));
+    const auto lives = [this](const std::string& file) {
+        const auto found = process_at(std::stoi(content(scratch_ / file)));
+        return found && !found->ended();
+    };
+    ASSERT_TRUE(lives("pid") && lives("other"));
     ::kill(guardian, SIGKILL);
     EXPECT_EQ(made.wait(), 75);
-    EXPECT_FALSE(group_alive(group));
+    EXPECT_FALSE(lives("pid"));
+    EXPECT_FALSE(lives("other"));
     EXPECT_THAT(content(scratch_ / "err"), HasSubstr("the process that held the lock was killed"));
 }
 
@@ -225,6 +229,95 @@ TEST_F(run_command, an_interrupted_wait_leaves_nobody_in_the_queue) {
     }
     holder.tell(SIGTERM);
     EXPECT_EQ(holder.wait(), 143);
+}
+
+// SIGSTOP cannot be noticed by whom it stops.
+TEST_F(run_command, a_wrapper_that_is_stopped_while_waiting_passes_its_turn_on) {
+    mortise::client locks{"host:" + store_};
+    mortise::hold mine = locks.acquire("x");
+    child stopped = start({"run", "x", "--", "sh", "-c", "echo > " + scratch_ / "ran"});
+    ASSERT_TRUE(eventually([&] { return held().front().waiting == 1; }, 60s));
+    stopped.tell(SIGSTOP);
+    ASSERT_TRUE(stopped.stopped());
+    mine.release();
+    EXPECT_EQ(mortise({"run", "-w", "60s", "x", "--", "true"}).code, 0);
+    EXPECT_TRUE(eventually([&] { return held().empty(); }, 30s));
+    EXPECT_FALSE(std::filesystem::exists(scratch_ / "ran")) << "a stopped job does nothing";
+    stopped.tell(SIGCONT);
+    EXPECT_EQ(stopped.wait(60s), 0);
+    EXPECT_TRUE(std::filesystem::exists(scratch_ / "ran"));
+}
+
+// It would be granted the lock all the same, and keep it for as long as it is stopped.
+TEST_F(run_command, a_guardian_that_is_stopped_is_continued) {
+    mortise::client locks{"host:" + store_};
+    mortise::hold mine = locks.acquire("x");
+    child made = start({"run", "x", "--", "true"});
+    ASSERT_TRUE(eventually([&] { return held().front().waiting == 1; }, 60s));
+    const std::string children = "/proc/" + std::to_string(made.pid()) + "/task/" + std::to_string(made.pid());
+    pid_t guardian = 0;
+    std::ifstream{children + "/children"} >> guardian;
+    ASSERT_GT(guardian, 0);
+    ::kill(guardian, SIGSTOP);
+    mine.release();
+    EXPECT_EQ(made.wait(60s), 0);
+}
+
+TEST_F(run_command, a_wait_for_itself_is_refused) {
+    for (const line& options : {line{}, {"-w", "60s"}, {"-n"}}) {
+        line inner{MORTISE_PROGRAM, "run"};
+        inner.insert(inner.end(), options.begin(), options.end());
+        inner.insert(inner.end(), {"x", "--", "true"});
+        line all{"run", "x", "--"};
+        all.insert(all.end(), inner.begin(), inner.end());
+        const outcome got = mortise(all);
+        EXPECT_EQ(got.code, 64) << got.err;
+        EXPECT_THAT(got.err, MatchesRegex("mortise: 'x' is held by the `mortise run` that this command is a part of "
+                                          "\\([^ ]+ pid [0-9]+\\), so it would wait for itself; .*\n"));
+    }
+    EXPECT_EQ(
+        mortise({"run", "x", "--", MORTISE_PROGRAM, "run", "y", "--", MORTISE_PROGRAM, "run", "x", "--", "true"}).code,
+        64)
+        << "not only the innermost counts";
+    const std::string bare = "env -i " MORTISE_PROGRAM " run --store host:" + store_ + " x -- true; exit $?";
+    EXPECT_EQ(mortise({"run", "x", "--", "sh", "-c", bare}).code, 64) << "nor need the environment be passed on";
+    EXPECT_EQ(mortise({"run", "-s", "x", "--", MORTISE_PROGRAM, "run", "-x", "x", "--", "true"}).code, 64);
+    EXPECT_EQ(mortise({"run", "x", "--", MORTISE_PROGRAM, "hold", "x"}).code, 64);
+}
+
+TEST_F(run_command, runs_may_be_nested_where_that_makes_sense) {
+    const std::string other = "host:" + scratch_ / "other";
+    const auto both = [&](const line& outer, const line& inner) {
+        line all{"run"};
+        all.insert(all.end(), outer.begin(), outer.end());
+        all.insert(all.end(), {"x", "--", MORTISE_PROGRAM, "run", "-w", "60s"});
+        all.insert(all.end(), inner.begin(), inner.end());
+        all.insert(all.end(), {"--", "true"});
+        return mortise(all).code;
+    };
+    EXPECT_EQ(both({}, {"y"}), 0) << "another name";
+    EXPECT_EQ(both({}, {"--store", other, "x"}), 0) << "another store";
+    EXPECT_EQ(both({"-s"}, {"-s", "x"}), 0) << "two readers";
+    EXPECT_EQ(both({"--permits", "1/3"}, {"--permits", "2/3", "x"}), 0) << "there are as many";
+    EXPECT_EQ(both({"--permits", "2/3"}, {"--permits", "2/3", "x"}), 64) << "there never are as many";
+}
+
+TEST_F(run_command, a_nested_run_may_wait_for_others) {
+    child other = start(until_killed("pool", scratch_ / "pid", {"--permits", "1/2"}));
+    ASSERT_TRUE(appears("pid"));
+    child made = start(
+        {"run", "--permits", "1/2", "pool", "--", MORTISE_PROGRAM, "run", "--permits", "1/2", "pool", "--", "true"});
+    ASSERT_TRUE(eventually([&] { return held().size() == 2 && held().front().waiting == 1; }, 60s));
+    other.tell(SIGTERM);
+    EXPECT_EQ(made.wait(60s), 0);
+}
+
+// What the command leaves behind with -o may line up for the lock that its run is about to release.
+TEST_F(run_command, what_is_left_behind_may_wait_for_the_run_that_left_it) {
+    const outcome got = mortise({"run", "-o", "x", "--", "sh", "-c",
+                                 "(" MORTISE_PROGRAM " run x -- touch " + scratch_ / "later" + " &) ; exit 3"});
+    EXPECT_EQ(got.code, 3);
+    EXPECT_TRUE(appears("later"));
 }
 
 TEST_F(run_command, a_command_that_outstays_its_lease_is_killed_before_the_lease_ends) {

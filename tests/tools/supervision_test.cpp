@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using time_point = supervision::time_point;
+using reach = supervision::reach;
 using trouble = supervision::trouble;
 
 constexpr time_point start{1000s};
@@ -27,17 +28,16 @@ protected:
 
 TEST_F(supervised, a_command_that_ends_gives_the_lock_back_and_its_code) {
     supervision s = running();
-    EXPECT_FALSE(s.ended(7).finish) << "others of its group may live";
-    EXPECT_TRUE(s.leader_gone());
-    const auto last = s.group_empty();
+    EXPECT_FALSE(s.ended(7, start).finish) << "what it started may live";
+    const auto last = s.all_gone();
     EXPECT_TRUE(last.release);
     EXPECT_EQ(last.finish, 7);
-    EXPECT_FALSE(s.group_empty().release) << "once";
+    EXPECT_FALSE(s.all_gone().release) << "once";
 }
 
-TEST_F(supervised, an_empty_group_means_nothing_while_the_command_is_not_waited_for) {
+TEST_F(supervised, all_gone_means_nothing_while_the_command_is_not_waited_for) {
     supervision s = running();
-    EXPECT_FALSE(s.group_empty().release);
+    EXPECT_FALSE(s.all_gone().release);
 }
 
 TEST_F(supervised, a_refusal_ends_it) {
@@ -47,12 +47,65 @@ TEST_F(supervised, a_refusal_ends_it) {
     EXPECT_FALSE(last.release);
 }
 
-TEST_F(supervised, signals_reach_the_group) {
+TEST_F(supervised, signals_reach_the_group_and_then_what_the_command_left_behind) {
     supervision s = running();
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP})
+    for (const int signal : {SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP}) {
         EXPECT_THAT(s.signalled(signal).send, ElementsAre(signal));
-    s.ended(0);
-    EXPECT_THAT(s.signalled(SIGTERM).send, ElementsAre(SIGTERM)) << "also what the command left behind";
+        EXPECT_EQ(s.signalled(signal).to, reach::group);
+    }
+    EXPECT_THAT(s.ended(0, start).send, IsEmpty());
+    EXPECT_THAT(s.signalled(SIGUSR1).send, ElementsAre(SIGUSR1));
+    EXPECT_EQ(s.signalled(SIGUSR1).to, reach::all);
+    EXPECT_EQ(s.signalled(SIGTERM).to, reach::all);
+}
+
+TEST_F(supervised, a_signal_that_ends_the_command_is_heard_by_a_stopped_one) {
+    supervision s = running();
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+        const auto last = s.signalled(signal);
+        EXPECT_THAT(last.send, ElementsAre(signal, SIGCONT));
+        EXPECT_EQ(last.to, reach::group);
+    }
+}
+
+TEST_F(supervised, what_outlives_a_command_that_was_told_to_end_is_told_too) {
+    supervision s = running();
+    s.signalled(SIGTERM);
+    const auto then = s.ended(143, start);
+    EXPECT_THAT(then.send, ElementsAre(SIGTERM, SIGCONT));
+    EXPECT_EQ(then.to, reach::others) << "its group has heard it";
+    supervision reloads = running();
+    reloads.signalled(SIGHUP);
+    EXPECT_THAT(reloads.ended(0, start).send, IsEmpty());
+}
+
+TEST_F(supervised, people_are_told_once_what_keeps_the_lock) {
+    supervision s = running();
+    EXPECT_EQ(s.next_look(never), never);
+    s.ended(0, start);
+    const auto when = s.next_look(never);
+    EXPECT_GT(when, start);
+    EXPECT_LT(when, start + 60s);
+    EXPECT_FALSE(s.tick(when - 1ns, never).remind);
+    EXPECT_TRUE(s.tick(when, never).remind);
+    EXPECT_FALSE(s.tick(when, never).remind);
+    EXPECT_EQ(s.next_look(never), never);
+}
+
+TEST_F(supervised, the_lock_may_end_with_the_command_alone) {
+    supervision s{supervision::kept_by::command};
+    s.granted(start, never);
+    const auto last = s.ended(3, start);
+    EXPECT_TRUE(last.release);
+    EXPECT_EQ(last.finish, 3);
+    supervision loses{supervision::kept_by::command}, dies{supervision::kept_by::command};
+    for (supervision* each : {&loses, &dies}) each->granted(start, never);
+    loses.lost(start);
+    dies.wrapper_gone();
+    for (supervision* each : {&loses, &dies}) {
+        EXPECT_FALSE(each->ended(143, start).release) << "then nothing of it may go on";
+        EXPECT_TRUE(each->all_gone().release);
+    }
 }
 
 TEST_F(supervised, a_signal_ends_a_wait_when_the_claim_is_withdrawn) {
@@ -78,13 +131,15 @@ TEST_F(supervised, a_grant_that_comes_after_all_is_given_back_unused) {
     EXPECT_EQ(last.finish, 130);
 }
 
-TEST_F(supervised, a_dead_wrapper_takes_the_group_with_it_and_only_then_the_lock) {
+TEST_F(supervised, what_the_command_started_ends_with_the_wrapper_and_only_then_the_lock_goes) {
     supervision s = running();
     const auto first = s.wrapper_gone();
     EXPECT_THAT(first.send, ElementsAre(SIGKILL));
+    EXPECT_EQ(first.to, reach::all);
+    EXPECT_TRUE(s.killing()) << "until nothing is left";
     EXPECT_FALSE(first.release);
-    EXPECT_FALSE(s.ended(137).release);
-    EXPECT_TRUE(s.group_empty().release);
+    EXPECT_FALSE(s.ended(137, start).release);
+    EXPECT_TRUE(s.all_gone().release);
 }
 
 TEST_F(supervised, a_dead_wrapper_ends_a_wait) {
@@ -93,29 +148,34 @@ TEST_F(supervised, a_dead_wrapper_ends_a_wait) {
     EXPECT_FALSE(s.granted(start, never).start);
 }
 
-TEST_F(supervised, a_stopped_job_starts_when_it_goes_on) {
+TEST_F(supervised, a_stopped_job_passes_its_turn_on_and_claims_again_when_it_goes_on) {
     supervision s;
     s.paused();
-    EXPECT_FALSE(s.granted(start, never).start);
-    EXPECT_TRUE(s.resumed().start);
-    EXPECT_FALSE(s.resumed().start) << "once";
+    const auto turn = s.granted(start, never);
+    EXPECT_FALSE(turn.start);
+    EXPECT_TRUE(turn.release);
+    EXPECT_FALSE(turn.finish);
+    EXPECT_TRUE(s.resumed().claim);
+    EXPECT_FALSE(s.resumed().claim) << "once";
+    EXPECT_TRUE(s.granted(start, never).start);
     supervision before;
     before.paused();
-    before.resumed();
+    EXPECT_FALSE(before.resumed().claim) << "it still waits";
     EXPECT_TRUE(before.granted(start, never).start);
 }
 
-TEST_F(supervised, a_stopped_job_may_die_be_told_to_go_or_lose_the_lock) {
-    supervision dies, goes, loses;
-    for (supervision* s : {&dies, &goes, &loses}) {
+TEST_F(supervised, a_stopped_job_may_die_be_told_to_go_or_be_refused) {
+    supervision dies, goes, waits;
+    for (supervision* s : {&dies, &goes, &waits}) {
         s->paused();
         s->granted(start, start + 3s);
+        EXPECT_EQ(s->next_look(time_point::min()), never) << "there is no lease to watch";
+        EXPECT_EQ(s->lost(start).tell, trouble::none);
     }
-    EXPECT_TRUE(dies.wrapper_gone().release);
+    EXPECT_TRUE(dies.wrapper_gone().finish);
     EXPECT_EQ(goes.signalled(SIGTERM).finish, 143);
-    EXPECT_EQ(loses.next_look(start + 3s), start + 3s);
-    EXPECT_EQ(loses.tick(start + 3s, start + 3s).finish, 75);
-    EXPECT_FALSE(loses.resumed().start);
+    EXPECT_TRUE(waits.resumed().claim);
+    EXPECT_EQ(waits.refused(1).finish, 1);
 }
 
 TEST_F(supervised, the_command_is_told_and_killed_before_the_lease_ends) {
@@ -128,6 +188,7 @@ TEST_F(supervised, the_command_is_told_and_killed_before_the_lease_ends) {
 
     const auto first = s.tick(told_at, until);
     EXPECT_THAT(first.send, ElementsAre(SIGTERM, SIGCONT)) << "a stopped command hears TERM only when it goes on";
+    EXPECT_EQ(first.to, reach::all);
     EXPECT_EQ(first.tell, trouble::lease_ends);
     const auto killed_at = s.next_look(until);
     EXPECT_GT(killed_at, told_at);
@@ -137,8 +198,8 @@ TEST_F(supervised, the_command_is_told_and_killed_before_the_lease_ends) {
     EXPECT_THAT(s.tick(killed_at, until).send, ElementsAre(SIGKILL));
     EXPECT_EQ(s.next_look(until), never);
     EXPECT_THAT(s.tick(until, until).send, IsEmpty()) << "killed once";
-    s.ended(137);
-    EXPECT_EQ(s.group_empty().finish, 75);
+    s.ended(137, start);
+    EXPECT_EQ(s.all_gone().finish, 75);
 }
 
 TEST_F(supervised, a_lease_that_is_renewed_disturbs_nobody) {
@@ -154,8 +215,8 @@ TEST_F(supervised, a_renewal_after_it_was_told_does_not_save_it) {
     const auto killed_at = s.next_look(start + 9s);
     EXPECT_LT(killed_at, start + 3s);
     EXPECT_THAT(s.tick(killed_at, start + 9s).send, ElementsAre(SIGKILL));
-    s.ended(0);
-    EXPECT_EQ(s.group_empty().finish, 75) << "it was cut short";
+    s.ended(0, start);
+    EXPECT_EQ(s.all_gone().finish, 75) << "it was cut short";
 }
 
 TEST_F(supervised, a_lost_lock_stops_the_command) {
@@ -167,8 +228,8 @@ TEST_F(supervised, a_lost_lock_stops_the_command) {
     const auto killed_at = s.next_look(time_point::min());
     EXPECT_LE(killed_at, start + 2s);
     EXPECT_THAT(s.tick(killed_at, time_point::min()).send, ElementsAre(SIGKILL));
-    s.ended(143);
-    EXPECT_EQ(s.group_empty().finish, 75);
+    s.ended(143, start);
+    EXPECT_EQ(s.all_gone().finish, 75);
 }
 
 // The machine was asleep: the clock is the first to know.

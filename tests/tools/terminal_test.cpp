@@ -48,14 +48,14 @@ public:
         return found;
     }
 
-    int wait() {
+    int wait(std::chrono::seconds timeout = 60s) {
         int status = 0;
         const bool ended = eventually(
             [&] {
                 look();
                 return ::waitpid(pid_, &status, WNOHANG) == pid_;
             },
-            60s);
+            timeout);
         if (!ended) return -1000;
         look();
         pid_ = 0;
@@ -206,23 +206,65 @@ TEST_F(on_a_terminal, ctrl_z_stops_the_command_and_the_job_but_not_the_renewing)
     EXPECT_EQ(screen.wait(), 0);
 }
 
-TEST_F(on_a_terminal, a_wait_that_was_stopped_begins_when_it_goes_on) {
+TEST_F(on_a_terminal, a_stopped_wait_passes_its_turn_on_and_goes_on_after_fg) {
     mortise::hold mine = locks_.acquire("x");
     terminal screen = shell();
     ASSERT_TRUE(screen.shows("ready> "));
-    screen.type("mortise run x -- sh -c 'echo begun >> $S/begun'\n");
+    screen.type("mortise run -w 1h x -- sh -c 'echo begun >> $S/begun'\n");
     ASSERT_TRUE(screen.shows("place 1"));
     screen.type(ctrl_z);
     EXPECT_TRUE(screen.shows("ready> "));
     EXPECT_FALSE(screen.shows("waiting for", 2s)) << "the terminal is not its own now";
+    child behind = start({"run", "-w", "60s", "x", "--", "sh", "-c", "echo > " + scratch_ / "behind"});
+    EXPECT_TRUE(eventually([&] { return held().at(0).waiting == 2; }, 30s)) << "it keeps its place until its turn";
     mine.release();
-    EXPECT_TRUE(eventually([&] { return !held().empty(); })) << "it has its turn";
-    std::this_thread::sleep_for(200ms);
-    EXPECT_EQ(size_of("begun"), 0U) << "but a stopped job does nothing";
+    EXPECT_EQ(behind.wait(60s), 0) << "a stopped job must not keep others waiting";
+    EXPECT_TRUE(eventually([&] { return held().empty(); }, 30s));
+    EXPECT_EQ(size_of("begun"), 0U) << "a stopped job does nothing";
+
+    mine = locks_.acquire("x");
     screen.type("fg\n");
+    EXPECT_TRUE(screen.shows("place 1")) << "it waits again";
+    EXPECT_EQ(size_of("begun"), 0U);
+    mine.release();
     EXPECT_TRUE(eventually([&] { return size_of("begun") > 0; }, 60s));
     screen.type("exit\n");
     EXPECT_EQ(screen.wait(), 0);
+}
+
+// What a shell with job control does for `mortise run x -- cat &`, then `kill %1`: TERM, and CONT because it is stopped. The
+// command reads from the terminal, is stopped for it, continued, and stopped again, at any moment of which TERM may come.
+TEST_F(on_a_terminal, a_job_that_is_stopped_on_terminal_input_is_ended_by_a_kill) {
+    terminal screen{[this] {
+        int deaf = 0;
+        for (int round = 0; round < 40; ++round) {
+            const pid_t job = ::fork();
+            if (job == 0) {
+                ::setpgid(0, 0);
+                ::_exit(become({"run", "x", "--", "cat"}));
+            }
+            ::setpgid(job, job);
+            int status = 0;
+            if (!eventually([&] { return ::waitpid(job, &status, WNOHANG | WUNTRACED) == job; }, 60s)) return 90;
+            if (!WIFSTOPPED(status)) return 91;
+            if (round % 2 == 1) {  // and once more: the kill comes about when it stops
+                ::kill(-job, SIGCONT);
+                std::this_thread::sleep_for(std::chrono::microseconds{round * 100});
+            }
+            ::kill(-job, SIGTERM);
+            ::kill(-job, SIGCONT);
+            const bool ended =
+                eventually([&] { return ::waitpid(job, &status, WNOHANG) == job && WIFEXITED(status); }, 10s);
+            if (!ended || WEXITSTATUS(status) != 143) ++deaf;
+            if (!ended) {
+                ::kill(job, SIGKILL);
+                ::waitpid(job, nullptr, 0);
+            }
+        }
+        return deaf;
+    }};
+    EXPECT_EQ(screen.wait(200s), 0) << "so many of 40 did not end";
+    EXPECT_TRUE(eventually([&] { return held().empty(); }, 30s));
 }
 
 // With its output in a pipe the command starts in the background, beside the pager; it gets the keyboard when it asks.

@@ -1,4 +1,5 @@
-// What wrapper and guardian tell each other. The end of the channel is the news that the other one is dead.
+// What wrapper and guardian tell each other. Its end tells the guardian that the wrapper is dead. (The keeper holds the guardian's
+// end open; the wrapper learns of the death of its child as all parents do.)
 #pragma once
 
 #include "descriptor.hpp"
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 namespace command {
@@ -18,8 +20,10 @@ struct message {
         paused,   // the job is stopped
         resumed,  // and goes on
         // from the guardian
+        keeper,    // its process
         started,   // the command's process group
         stopped,   // the command, by this signal
+        ended,     // the command; something that it started still lives
         finished,  // exit with this code
     };
     kind is{};
@@ -36,6 +40,12 @@ public:
     void tell(message::kind is, int value = 0) const noexcept {
         const message one{is, value};
         static_cast<void>(::send(end_.get(), &one, sizeof one, MSG_NOSIGNAL));
+    }
+
+    // Whether hear() has an answer at once.
+    bool has_news() const noexcept {
+        pollfd readable{end_.get(), POLLIN, 0};
+        return ::poll(&readable, 1, 0) == 1;
     }
 
     // Nothing: the other side is gone. Blocks unless poll said that there is something.

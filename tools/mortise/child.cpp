@@ -4,13 +4,16 @@
 #include "json.hpp"
 #include "text.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
+#include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace command {
@@ -27,16 +30,22 @@ void say(const char* text) noexcept {
     static_cast<void>(!::write(STDERR_FILENO, text, std::strlen(text)));
 }
 
-// "pid (name) state ppid group ...": the name may hold anything, so it is skipped from behind.
-bool runs_in(const std::filesystem::path& process, pid_t group) {
-    std::string text;
-    std::getline(std::ifstream{process / "stat"}, text);
-    const std::size_t name_ends = text.rfind(')');
-    if (name_ends == text.npos || text.size() < name_ends + 4) return false;
-    const char state = text[name_ends + 2];
-    const std::size_t parent_ends = text.find(' ', name_ends + 4);
-    if (parent_ends == text.npos || state == 'Z' || state == 'X') return false;
-    return std::strtol(text.c_str() + parent_ends, nullptr, 10) == group;
+// Both bounds included. Kernels before 5.9 need them one by one.
+void close_from(unsigned first, unsigned last) noexcept {
+    if (first > last || ::close_range(first, last, 0) == 0) return;
+    rlimit most{};
+    ::getrlimit(RLIMIT_NOFILE, &most);
+    for (unsigned each = first; each <= last && each < most.rlim_cur; ++each) ::close(static_cast<int>(each));
+}
+
+// Libraries open some that are not closed on exec.
+void close_all_but(const std::vector<int>& kept) noexcept {
+    unsigned next = STDERR_FILENO + 1;
+    for (const int each : kept) {
+        close_from(next, static_cast<unsigned>(each) - 1);
+        next = static_cast<unsigned>(each) + 1;
+    }
+    close_from(next, ~0U);
 }
 
 }  // namespace
@@ -74,6 +83,7 @@ pid_t start_child(const child_terms& terms) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(static_cast<int>(exit_code::lost));
     if (terms.terminal >= 0) ::tcsetpgrp(terms.terminal, ::getpid());  // TTOU is blocked here
+    close_all_but(terms.descriptors);
     ::sigprocmask(SIG_SETMASK, &terms.mask, nullptr);
     ::execvpe(line.front(), line.data(), environment.data());
     const int why = errno;
@@ -84,13 +94,19 @@ pid_t start_child(const child_terms& terms) {
     ::_exit(static_cast<int>(why == ENOENT ? exit_code::not_found : exit_code::cannot_execute));
 }
 
-bool group_alive(pid_t group) {
-    if (::kill(-group, 0) != 0 && errno == ESRCH) return false;
+std::vector<int> inherited_descriptors() {
+    std::vector<int> all;
     std::error_code ec;
-    for (std::filesystem::directory_iterator at{"/proc", ec}, end; !ec && at != end; at.increment(ec)) {
-        if (runs_in(at->path(), group)) return true;
+    for (std::filesystem::directory_iterator at{"/proc/self/fd", ec}, end; !ec && at != end; at.increment(ec)) {
+        const int each = std::atoi(at->path().filename().c_str());
+        if (each > STDERR_FILENO && (::fcntl(each, F_GETFD) & FD_CLOEXEC) == 0) all.push_back(each);
     }
-    return static_cast<bool>(ec);  // without /proc nobody knows better
+    if (ec) {
+        for (int each = STDERR_FILENO + 1; each < 1024; ++each)
+            if (::fcntl(each, F_GETFD) == 0) all.push_back(each);
+    }
+    std::sort(all.begin(), all.end());
+    return all;
 }
 
 }  // namespace command

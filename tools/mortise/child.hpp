@@ -12,6 +12,7 @@ namespace command {
 struct child_terms {
     std::vector<std::string> line;         // looked up in PATH
     std::vector<std::string> environment;  // all of it, NAME=VALUE
+    std::vector<int> descriptors;          // besides the first three, in order; no other is left to it
     sigset_t mask{};
     int terminal = -1;  // whose foreground the group becomes; -1: none
     bool json = false;  // how a program that cannot be run is reported
@@ -24,7 +25,8 @@ pid_t start_child(const child_terms& terms);
 // This process's environment with NAME=VALUE added, or put in the place of what NAME was.
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& added);
 
-// Whether anything of the group still runs. A dead process that its parent has not waited for does not.
-bool group_alive(pid_t group);
+// The descriptors besides the first three that whoever started this program left to it, in order. To be asked before any other is
+// opened by a library that does not close it on exec.
+std::vector<int> inherited_descriptors();
 
 }  // namespace command

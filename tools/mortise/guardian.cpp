@@ -1,9 +1,12 @@
-// The guardian: owns client and hold, starts the command, renews, and lets go only when nothing of the command is left. What
+// The guardian: owns client and hold, starts the command, renews, and lets go only when nothing that it started is left. What
 // to do is decided by `supervision`; here it is done. Nothing in the loop waits for the store, so the clock is always heeded.
 #include "child.hpp"
 #include "claims.hpp"
+#include "descendants.hpp"
+#include "enclosing.hpp"
 #include "failure.hpp"
 #include "inbox.hpp"
+#include "keeper.hpp"
 #include "metrics.hpp"
 #include "report.hpp"
 #include "run.hpp"
@@ -12,10 +15,11 @@
 
 #include <mortise/client.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <stop_token>
+#include <thread>
 
-#include <errno.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
@@ -29,13 +33,15 @@ using mortise::boot_clock;
 
 class guardian {
 public:
-    guardian(const run_terms& terms, const channel& wrapper) : terms_(terms), wrapper_(wrapper) {}
+    guardian(const run_terms& terms, const channel& wrapper, pid_t wrapper_process)
+        : terms_(terms), wrapper_(wrapper), wrapper_process_(wrapper_process) {}
 
     // After an exception the command may still run; it must not when the hold goes.
     ~guardian() {
         if (finished_ || group_ <= 0) return;
-        ::kill(-group_, SIGKILL);
-        while (::waitpid(-group_, nullptr, 0) > 0 || errno == EINTR) {
+        while (::waitpid(-1, nullptr, WNOHANG) >= 0) {
+            kill_all(descendants());
+            std::this_thread::sleep_for(std::chrono::milliseconds{2});
         }
     }
     guardian(const guardian&) = delete;
@@ -48,6 +54,7 @@ public:
         if (terms_.metrics_port) page.emplace(*terms_.metrics_port);
         locks_ = std::make_shared<mortise::client>(terms_.settings.store, observed_by(page));
         must_span_processes(*locks_);
+        must_not_wait_for_itself(*locks_, terms_.wanted);
         if (page) page->serve(locks_, terms_.wanted.name);
         claim();
         while (!finished_) {
@@ -56,9 +63,7 @@ public:
                              {signals_.get(), POLLIN, 0},
                              {inbox_->get(), POLLIN, 0},
                              {timer_.get(), POLLIN, 0}};
-            // Those of the group whose parents live elsewhere end without telling us.
-            const bool lingering = decide_.started() && decide_.leader_gone();
-            ::poll(sources, std::size(sources), lingering ? 20 : -1);
+            ::poll(sources, std::size(sources), decide_.killing() ? 5 : -1);
             if (sources[0].revents != 0) hear_wrapper();
             if (sources[1].revents != 0) hear_signals();
             if (sources[2].revents != 0) hear_client();
@@ -76,6 +81,8 @@ private:
     void claim() {
         mortise::claim wanted = terms_.wanted;
         wanted.options.stop = withdraw_.get_token();
+        // Time passes for a stopped job too.
+        if (auto& wait = wanted.options.wait) wait = std::max(*wait - (boot_clock::now() - asked_at_), {});
         locks_->start(std::move(wanted), [box = inbox_](mortise::attempt got) { box->answer(std::move(got)); });
         const bool live = is_terminal(STDERR_FILENO) && !json();
         const bool waits = !terms_.wanted.options.wait || terms_.wanted.options.wait->count() > 0;
@@ -119,6 +126,8 @@ private:
             if (*heard.answer) {
                 hold_ = *std::move(*heard.answer);
                 hold_.on_lost([box = inbox_] { box->lose(); });
+                // A job that is stopped by SIGSTOP cannot tell.
+                if (const auto job = process_at(wrapper_process_); job && job->stopped()) follow(decide_.paused());
                 follow(decide_.granted(boot_clock::now(), hold_.valid_until()));
             } else {
                 refused(heard.answer->refusal());
@@ -137,11 +146,34 @@ private:
     void follow(const supervision::orders& what) {
         if (what.withdraw) withdraw_.request_stop();
         if (what.start) start();
-        for (const int signal : what.send)
-            if (group_ > 0) ::kill(-group_, signal);
+        for (const int signal : what.send) send(signal, what.to);
         if (what.tell != supervision::trouble::none) tell(what.tell);
-        if (what.release) release(what.finish);
+        if (what.remind) remind();
+        if (what.release && what.finish) release(*what.finish);
+        if (what.release && !what.finish) hold_.start_release([](auto, auto) {});
+        if (what.claim) claim();
         if (what.finish && !finished_) finished_ = what.finish;
+    }
+
+    void send(int signal, supervision::reach to) const {
+        if (group_ <= 0) return;
+        if (to != supervision::reach::others) ::kill(-group_, signal);
+        if (to == supervision::reach::group) return;
+        std::vector<process> others = descendants();
+        std::erase_if(others, [this](const process& each) { return each.group == group_; });
+        if (signal == SIGKILL) return kill_all(others);
+        for (const process& each : others) ::kill(each.pid, signal);
+    }
+
+    void remind() const {
+        const std::vector<process> left = descendants();
+        if (left.empty()) return;
+        const std::string more = left.size() > 1 ? " and " + std::to_string(left.size() - 1) + " more" : "";
+        const std::string text = name() + ": the command has ended, but pid " + std::to_string(left.front().pid) +
+                                 " (" + plain(left.front().name) + ")" + more + ", which it started, " +
+                                 (more.empty() ? "runs on and keeps" : "run on and keep") +
+                                 " the lock; with -o the lock is released when the command ends";
+        complain(json() ? command::json{}.add("warning", text).text() : "mortise: " + text);
     }
 
     void tell(supervision::trouble why) const {
@@ -162,6 +194,7 @@ private:
                                 ::tcgetpgrp(terms_.terminal) == terms_.wrapper_group;
         group_ = start_child({.line = terms_.line,
                               .environment = environment_with(ours),
+                              .descriptors = terms_.descriptors,
                               .mask = terms_.mask,
                               .terminal = foreground ? terms_.terminal : -1,
                               .json = json()});
@@ -173,21 +206,29 @@ private:
         if (verbose()) complain("mortise: holding " + name() + (ec ? std::string{} : ", token " + to_string(token)));
     }
 
+    // All whose parents have died are our children, so without a child there is nobody.
     void reap() {
         int status = 0;
-        for (pid_t who = 0; (who = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+        pid_t who = 0;
+        while ((who = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
             if (who != group_) continue;
             if (WIFSTOPPED(status)) {
                 wrapper_.tell(message::kind::stopped, WSTOPSIG(status));
             } else {
-                follow(decide_.ended(WIFEXITED(status) ? WEXITSTATUS(status) : ended_by(WTERMSIG(status))));
+                follow(decide_.ended(WIFEXITED(status) ? WEXITSTATUS(status) : ended_by(WTERMSIG(status)),
+                                     boot_clock::now()));
+                wrapper_.tell(message::kind::ended);
             }
         }
-        if (decide_.started() && decide_.leader_gone() && !group_alive(group_)) follow(decide_.group_empty());
+        if (who < 0) {
+            follow(decide_.all_gone());
+        } else if (decide_.killing()) {
+            send(SIGKILL, supervision::reach::all);
+        }
     }
 
     // The store may say only now that the lock was no longer ours.
-    void release(const std::optional<int>& code) {
+    void release(int code) {
         const mortise::release_result how = hold_.release();
         const bool ours = how == mortise::release_result::released || how == mortise::release_result::unknown;
         finished_ = ours ? code : static_cast<int>(exit_code::lost);
@@ -198,11 +239,13 @@ private:
 
     const run_terms& terms_;
     const channel& wrapper_;
+    const pid_t wrapper_process_;
+    const boot_clock::time_point asked_at_ = boot_clock::now();
     const signal_source signals_{SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                  SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU};
     const std::shared_ptr<inbox> inbox_ = std::make_shared<inbox>();
     const descriptor timer_{::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)};
-    supervision decide_;
+    supervision decide_{terms_.close ? supervision::kept_by::command : supervision::kept_by::all};
     std::stop_source withdraw_;
     std::shared_ptr<mortise::client> locks_;
     std::optional<waiting_display> display_;
@@ -215,12 +258,16 @@ private:
 }  // namespace
 
 void guard(const run_terms& terms, const channel& wrapper) {
+    const pid_t wrapper_process = ::getppid();
     ::setpgid(0, 0);
-    ::prctl(PR_SET_NAME, "mortise-guard");
+    ::prctl(PR_SET_NAME, terms.close ? closing_guardian_name : guardian_name);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     int code = static_cast<int>(exit_code::unavailable);
+    const pid_t keeper = start_keeper(wrapper_process);
     try {
-        code = guardian{terms, wrapper}.watch();
+        if (keeper < 0) throw failure(exit_code::unavailable, "cannot start a process; see ulimit -u");
+        wrapper.tell(message::kind::keeper, keeper);
+        code = guardian{terms, wrapper, wrapper_process}.watch();
     } catch (const failure& e) {
         code = report(terms.settings.json, e.code(), e.what());
     } catch (const mortise::error& e) {
@@ -229,6 +276,10 @@ void guard(const run_terms& terms, const channel& wrapper) {
         report(terms.settings.json, code, e.what());
     }
     wrapper.tell(message::kind::finished, code);
+    if (::getppid() == wrapper_process) {
+        if (keeper > 0) ::kill(keeper, SIGKILL);
+        ::kill(wrapper_process, SIGCONT);  // a job that is stopped is to hear it too
+    }
     ::_exit(0);
 }
 

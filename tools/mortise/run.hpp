@@ -1,11 +1,12 @@
-// `run`, in two processes: the wrapper, which the user sees, and the guardian, which holds the lock.
+// `run`, in two processes: the wrapper, which the user sees, and the guardian, which holds the lock. (A third, the keeper, waits.)
 //
-//   shell -> wrapper -------- channel --------> guardian -> command (a process group of its own)
+//   shell -> wrapper -------- channel --------> guardian -> command (a process group of its own) -> ...
 //            signals, terminal, exit status     client, hold, renewing, the command's life
 //
 // The guardian is forked before any thread exists, sits in a process group of its own and never stops, so Ctrl-Z stops the
-// command and the wrapper but not the renewing. Each notices the other's death by the end of the channel, and then kills
-// the command's group; the guardian lets go of the lock only when nothing of the group lives.
+// command and the wrapper but not the renewing. Both are subreapers: what the command starts stays below the guardian, whatever
+// group or session it moves to, and below the wrapper should the guardian die. Each notices the other's death, and then kills
+// all of it; only then is the lock released, by the guardian, or by the end of the keeper (keeper.hpp).
 #pragma once
 
 #include "channel.hpp"
@@ -29,7 +30,10 @@ struct run_terms {
     std::vector<std::string> line{};  // the command
     command::settings settings{};
     std::optional<std::uint16_t> metrics_port{};
-    int terminal = -1;  // the controlling one; -1: none
+    bool close = false;              // the lock ends with the command; what that started may go on
+    std::vector<int> descriptors{};  // inherited, for the command
+    std::vector<pid_t> strangers{};  // children of the wrapper that are none of ours
+    int terminal = -1;               // the controlling one; -1: none
     pid_t wrapper_group = 0;
     sigset_t mask{};  // of signals, as the command is to have it
 };

@@ -26,18 +26,29 @@ std::optional<int> signal_source::read() const noexcept {
     return static_cast<int>(one.ssi_signo);
 }
 
-void signal_source::undergo(int signal) {
+// The signal waits until it was asked whether it should; a CONT that comes meanwhile takes it back.
+void signal_source::stop_job(int signal, const std::function<bool()>& unless) {
     sigset_t only, before;
     ::sigemptyset(&only);
     ::sigaddset(&only, signal);
-    ::pthread_sigmask(SIG_UNBLOCK, &only, &before);
-    ::kill(0, signal);  // the whole job, as if the terminal had sent it
+    ::pthread_sigmask(SIG_BLOCK, &only, &before);
+    ::kill(0, signal);
+    if (unless()) ::kill(0, SIGCONT);
+    ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     // What ended the stop is no news any more; heard late, it would undo the next one.
     ::sigemptyset(&only);
     ::sigaddset(&only, SIGCONT);
     constexpr timespec at_once{};
     ::sigtimedwait(&only, nullptr, &at_once);
+}
+
+bool signal_source::pending(std::initializer_list<int> some) noexcept {
+    sigset_t all;
+    ::sigpending(&all);
+    for (const int each : some)
+        if (::sigismember(&all, each) == 1) return true;
+    return false;
 }
 
 }  // namespace command

@@ -3,6 +3,7 @@
 
 #include "descriptor.hpp"
 
+#include <functional>
 #include <initializer_list>
 #include <optional>
 
@@ -22,9 +23,12 @@ public:
     // As it was before: what the command inherits.
     const sigset_t& mask_before() const noexcept { return before_; }
 
-    // Lets the signal do what it does by default, now. Returns when that did not end the process, or was a stop that
-    // is over.
-    static void undergo(int signal);
+    // Stops the whole job by this signal, as the terminal would, and returns when that is over: at once, if `unless` says so
+    // or nobody could continue it. What makes `unless` true must send CONT after it: then nothing is slept through.
+    static void stop_job(int signal, const std::function<bool()>& unless);
+
+    // Whether one of those has come and was not read.
+    static bool pending(std::initializer_list<int> some) noexcept;
 
 private:
     sigset_t before_{};

@@ -1,6 +1,7 @@
 #include "taking.hpp"
 
 #include "claims.hpp"
+#include "enclosing.hpp"
 #include "failure.hpp"
 #include "metrics.hpp"
 #include "report.hpp"
@@ -31,6 +32,7 @@ taken take(const request& asked, mortise::claim wanted, const signal_source& sig
               .news = std::make_shared<inbox>()};
     must_span_processes(*got.locks);
     if (wanted.options.kept_by == mortise::kept_by::lease) must_outlive_processes(*got.locks);
+    must_not_wait_for_itself(*got.locks, wanted);
     if (page) page->serve(got.locks, wanted.name);
     if (got.news->get() < 0) throw failure(exit_code::unavailable, "no descriptor left; raise ulimit -n");
     const std::string name = wanted.name;

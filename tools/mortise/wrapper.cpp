@@ -1,6 +1,6 @@
 // The wrapper: what the shell sees of `run`. It passes signals on, hands the terminal over and back, stops when the command
-// does, and ends as it ended. Should the guardian die, it kills the command.
-#include "child.hpp"
+// does, and ends as it ended. Should the guardian die, it kills all that the command started, and then the keeper.
+#include "descendants.hpp"
 #include "report.hpp"
 #include "run.hpp"
 
@@ -16,45 +16,77 @@ namespace {
 
 class wrapper {
 public:
-    wrapper(const run_terms& terms, const channel& guardian, const signal_source& signals)
-        : terms_(terms), guardian_(guardian), signals_(signals) {}
+    wrapper(const run_terms& terms, const channel& guardian, const signal_source& signals, pid_t process)
+        : terms_(terms), guardian_(guardian), signals_(signals), process_(process) {}
 
     int wait() {
         while (true) {
             pollfd sources[]{{guardian_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
             ::poll(sources, std::size(sources), -1);
-            if (sources[0].revents != 0) {
-                const auto said = guardian_.hear();
-                if (!said) return orphaned();
-                if (said->is == message::kind::finished) {
-                    take_terminal_back();
-                    return said->value;
-                }
-                if (said->is == message::kind::started) begun(said->value);
-                if (said->is == message::kind::stopped) stopped(said->value);
-            }
-            if (sources[1].revents != 0) {
-                while (const auto signal = signals_.read()) heard(*signal);
-            }
+            hear_guardian();
+            while (const auto signal = signals_.read()) heard(*signal);
+            hear_guardian();
+            if (code_) break;
+            if (guardian_gone_) return orphaned();
         }
+        take_terminal_back();
+        ::waitpid(process_, nullptr, 0);
+        if (keeper_ > 0) ::waitpid(keeper_, nullptr, 0);
+        return *code_;
     }
 
 private:
     bool in_foreground() const { return terms_.terminal >= 0 && ::tcgetpgrp(terms_.terminal) == terms_.wrapper_group; }
+
+    void hear_guardian() {
+        while (!code_ && guardian_.has_news()) {
+            const auto said = guardian_.hear();
+            if (!said) {
+                guardian_gone_ = true;
+                return;
+            }
+            if (said->is == message::kind::keeper) keeper_ = said->value;
+            if (said->is == message::kind::started) begun(said->value);
+            if (said->is == message::kind::stopped) stopped(said->value);
+            if (said->is == message::kind::ended) ended();
+            if (said->is == message::kind::finished) code_ = said->value;
+        }
+    }
 
     void begun(pid_t group) {
         group_ = group;
         had_terminal_ = terms_.terminal >= 0 && ::tcgetpgrp(terms_.terminal) == group;
     }
 
+    // The keyboard speaks to us from now on, and through us to what the command left behind.
+    void ended() {
+        take_terminal_back();
+        had_terminal_ = false;
+        ended_ = true;
+    }
+
     void heard(int signal) {
-        if (signal == SIGTSTP && group_ == 0) {
-            guardian_.tell(message::kind::paused);
+        if (signal == SIGCHLD) {
+            look_at_guardian();
+        } else if (signal == SIGTSTP && (group_ == 0 || ended_)) {
+            if (ended_) guardian_.tell(message::kind::signal, signal);
+            if (group_ == 0) guardian_.tell(message::kind::paused);
             stop(SIGTSTP);
         } else if (signal == SIGCONT) {
             go_on();
         } else {
             guardian_.tell(message::kind::signal, signal);
+        }
+    }
+
+    // A guardian that is stopped neither renews nor watches the clock, and would be granted the lock all the same.
+    void look_at_guardian() {
+        int status = 0;
+        if (::waitpid(process_, &status, WNOHANG | WUNTRACED) != process_) return;
+        if (WIFSTOPPED(status)) {
+            ::kill(process_, SIGCONT);
+        } else {
+            guardian_gone_ = true;
         }
     }
 
@@ -67,10 +99,13 @@ private:
         stop(signal);
     }
 
+    // Not if the command is to end or has ended: whoever told us so has sent its CONT and will not do it again.
     void stop(int signal) {
         take_terminal_back();
-        signal_source::undergo(signal);
-        go_on();  // at once, if nobody could continue us and so we did not stop
+        signal_source::stop_job(signal, [this] {
+            return guardian_.has_news() || signal_source::pending({SIGINT, SIGTERM, SIGHUP, SIGQUIT});
+        });
+        go_on();
     }
 
     void go_on() {
@@ -95,12 +130,19 @@ private:
         ::sigprocmask(SIG_SETMASK, &before, nullptr);
     }
 
-    // The lock went with the guardian, so the command must go too, and at once.
+    // What descended from the guardian descends from us now, and the lock lasts for as long as the keeper.
     int orphaned() const {
-        while (group_ > 0 && (::kill(-group_, SIGKILL), group_alive(group_))) {
+        std::vector<pid_t> others = terms_.strangers;
+        others.push_back(keeper_);
+        for (auto left = descendants(others); !left.empty(); left = descendants(others)) {
+            kill_all(left);
             while (::waitpid(-1, nullptr, WNOHANG) > 0) {
             }
             std::this_thread::sleep_for(std::chrono::milliseconds{2});
+        }
+        if (keeper_ > 0) {
+            ::kill(keeper_, SIGKILL);
+            ::waitpid(keeper_, nullptr, 0);
         }
         take_terminal_back();
         return report(terms_.settings.json, exit_code::lost,
@@ -111,16 +153,19 @@ private:
     const run_terms& terms_;
     const channel& guardian_;
     const signal_source& signals_;
+    const pid_t process_;
+    bool guardian_gone_ = false;
+    pid_t keeper_ = 0;
     pid_t group_ = 0;
+    bool ended_ = false;  // the command; not all that it started
     bool had_terminal_ = false;
+    std::optional<int> code_;
 };
 
 }  // namespace
 
 int wrap(const run_terms& terms, const channel& guardian, const signal_source& signals, pid_t process) {
-    const int code = wrapper{terms, guardian, signals}.wait();
-    ::waitpid(process, nullptr, 0);
-    return code;
+    return wrapper{terms, guardian, signals, process}.wait();
 }
 
 }  // namespace command
