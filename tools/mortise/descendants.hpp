@@ -4,6 +4,8 @@
 // parent has died becomes its child. Hence nothing descends from us if and only if waitpid(2) finds no child.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +31,15 @@ std::optional<process> process_at(pid_t pid);
 // All that descends from this process and has not ended, without those of `except` and what descends from them. One that is
 // being forked may be missing: ask again until waitpid finds none.
 std::vector<process> descendants(const std::vector<pid_t>& except = {});
+
+// Between one look and the next, as most end at once and some, of other users, when they like.
+class pauses {
+public:
+    std::chrono::milliseconds next() noexcept { return last_ = std::min(last_ * 2, std::chrono::milliseconds{200}); }
+
+private:
+    std::chrono::milliseconds last_{1};
+};
 
 // Stops all before it kills any, so that none of them acts on the death of another.
 void kill_all(const std::vector<process>& all);

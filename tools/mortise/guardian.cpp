@@ -41,7 +41,7 @@ public:
         if (finished_ || group_ <= 0) return;
         while (::waitpid(-1, nullptr, WNOHANG) >= 0) {
             kill_all(descendants());
-            std::this_thread::sleep_for(std::chrono::milliseconds{2});
+            std::this_thread::sleep_for(killing_.next());
         }
     }
     guardian(const guardian&) = delete;
@@ -63,7 +63,7 @@ public:
                              {signals_.get(), POLLIN, 0},
                              {inbox_->get(), POLLIN, 0},
                              {timer_.get(), POLLIN, 0}};
-            ::poll(sources, std::size(sources), decide_.killing() ? 5 : -1);
+            ::poll(sources, std::size(sources), decide_.killing() ? static_cast<int>(killing_.next().count()) : -1);
             if (sources[0].revents != 0) hear_wrapper();
             if (sources[1].revents != 0) hear_signals();
             if (sources[2].revents != 0) hear_client();
@@ -82,7 +82,8 @@ private:
         mortise::claim wanted = terms_.wanted;
         wanted.options.stop = withdraw_.get_token();
         // Time passes for a stopped job too.
-        if (auto& wait = wanted.options.wait) wait = std::max(*wait - (boot_clock::now() - asked_at_), {});
+        if (!asked_at_) asked_at_ = boot_clock::now();
+        if (auto& wait = wanted.options.wait) wait = std::max(*wait - (boot_clock::now() - *asked_at_), {});
         locks_->start(std::move(wanted), [box = inbox_](mortise::attempt got) { box->answer(std::move(got)); });
         const bool live = is_terminal(STDERR_FILENO) && !json();
         const bool waits = !terms_.wanted.options.wait || terms_.wanted.options.wait->count() > 0;
@@ -155,14 +156,17 @@ private:
         if (what.finish && !finished_) finished_ = what.finish;
     }
 
+    // Once the command has been waited for, its number may become another group's, so its group is looked for one by one.
     void send(int signal, supervision::reach to) const {
         if (group_ <= 0) return;
-        if (to != supervision::reach::others) ::kill(-group_, signal);
+        const bool as_group = to != supervision::reach::others && !decide_.command_ended();
+        if (as_group) ::kill(-group_, signal);
         if (to == supervision::reach::group) return;
-        std::vector<process> others = descendants();
-        std::erase_if(others, [this](const process& each) { return each.group == group_; });
-        if (signal == SIGKILL) return kill_all(others);
-        for (const process& each : others) ::kill(each.pid, signal);
+        std::vector<process> some = descendants();
+        if (as_group || to == supervision::reach::others)
+            std::erase_if(some, [this](const process& each) { return each.group == group_; });
+        if (signal == SIGKILL) return kill_all(some);
+        for (const process& each : some) ::kill(each.pid, signal);
     }
 
     void remind() const {
@@ -240,7 +244,6 @@ private:
     const run_terms& terms_;
     const channel& wrapper_;
     const pid_t wrapper_process_;
-    const boot_clock::time_point asked_at_ = boot_clock::now();
     const signal_source signals_{SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                  SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU};
     const std::shared_ptr<inbox> inbox_ = std::make_shared<inbox>();
@@ -249,7 +252,9 @@ private:
     std::stop_source withdraw_;
     std::shared_ptr<mortise::client> locks_;
     std::optional<waiting_display> display_;
+    std::optional<boot_clock::time_point> asked_at_;  // for the first time
     mortise::hold hold_;
+    pauses killing_;
     bool wrapper_there_ = true;
     pid_t group_ = 0;
     std::optional<int> finished_;

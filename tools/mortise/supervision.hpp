@@ -76,6 +76,7 @@ public:
     time_point next_look(time_point valid_until) const;
 
     bool started() const { return is_ == state::running; }
+    bool command_ended() const { return code_.has_value(); }
     // Killed, and not all gone: to be killed again, as what was being forked may have been missed.
     bool killing() const { return is_ == state::running && killed_; }
 

@@ -4,7 +4,6 @@
 #include "report.hpp"
 #include "run.hpp"
 
-#include <chrono>
 #include <thread>
 
 #include <poll.h>
@@ -134,11 +133,12 @@ private:
     int orphaned() const {
         std::vector<pid_t> others = terms_.strangers;
         others.push_back(keeper_);
+        pauses between;
         for (auto left = descendants(others); !left.empty(); left = descendants(others)) {
             kill_all(left);
             while (::waitpid(-1, nullptr, WNOHANG) > 0) {
             }
-            std::this_thread::sleep_for(std::chrono::milliseconds{2});
+            std::this_thread::sleep_for(between.next());
         }
         if (keeper_ > 0) {
             ::kill(keeper_, SIGKILL);
