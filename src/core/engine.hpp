@@ -17,6 +17,7 @@
 #include <mortise/client.hpp>
 #include <mortise/config.hpp>
 #include <mortise/observer.hpp>
+#include <mortise/spi/audit.hpp>
 #include <mortise/spi/client.hpp>
 #include <mortise/spi/store.hpp>
 
@@ -122,6 +123,10 @@ public:
     // Farewells on their way; close() waits for them.
     void said_goodbye(int more) noexcept;
     bool shut() const noexcept { return shut_.load(); }
+
+    // For audits (spi/audit.hpp).
+    std::vector<spi::admitted_claim> admitted();
+    void is_leaving(farewell& which, bool whether);
 
     // spi::events
     void granted(std::string_view name, const claim_id& id, const spi::grant& given) override;
@@ -275,6 +280,9 @@ private:
     std::mutex quiet_mutex_;
     std::condition_variable quiet_;
     std::atomic<int> goodbyes_{0};
+
+    std::mutex leaving_mutex_;
+    std::unordered_set<farewell*> leaving_;
 
     std::mutex questions_mutex_;
     std::unordered_map<std::shared_ptr<open_question>, spi::clock::timer_id> questions_;

@@ -22,6 +22,7 @@ farewell::farewell(std::shared_ptr<engine> home, std::string name, const claim_i
 }
 
 farewell::~farewell() {
+    if (listed_) home_->is_leaving(*this, false);
     home_->said_goodbye(-1);
 }
 
@@ -31,8 +32,14 @@ void farewell::send() {
 
     // Not answered on the spot: repeat it after a while.
     if (answered_.load(std::memory_order_acquire)) return;
+    if (!listed_.exchange(true)) home_->is_leaving(*this, true);
     std::scoped_lock guard{mutex_};
     if (!answer_ && timer_ == 0) repeat_after(home_->options().reply_timeout * std::min(++tries_, most_pause));
+}
+
+bool farewell::pending() {
+    std::scoped_lock guard{mutex_};
+    return !answer_ && timer_ != 0;
 }
 
 // Unless the store has ended the claim by itself by then. With the mutex held.

@@ -33,6 +33,11 @@ public:
     // The store's answer, or nothing if it takes longer than `patience`. By one caller at a time, on the thread that sent it.
     std::optional<spi::release_answer> wait(spi::duration patience);
 
+    // Whether it will be repeated: it was neither answered nor given up.
+    bool pending();
+    const std::string& name() const noexcept { return name_; }
+    const claim_id& id() const noexcept { return id_; }
+
 private:
     void answered(spi::release_answer answer);
     void failed();
@@ -50,6 +55,7 @@ private:
     std::shared_ptr<caller> waits_;              // at most one
     std::optional<spi::release_answer> answer_;  // never changes once it is there
     std::atomic<bool> answered_{false};
+    std::atomic<bool> listed_{false};  // by the engine, for audits
     spi::clock::timer_id timer_ = 0;
     unsigned tries_ = 0;     // that nobody answered
     unsigned failures_ = 0;  // of those on the way
