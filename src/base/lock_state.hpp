@@ -21,6 +21,12 @@ public:
     const std::vector<kept_claim>& holders() const noexcept { return holders_; }
     std::size_t waiting() const noexcept { return queue_ ? queue_->line.size() - queue_->gaps : 0; }
     const kept_claim& first_waiting() const { return queue_->line.front().claim; }  // only if waiting() > 0
+    template <class Visit>
+    void each_waiting(const Visit& visit) const {
+        if (!queue_) return;
+        for (const waiter& one : queue_->line)
+            if (!one.gone) visit(one.claim);
+    }
     std::uint32_t capacity() const noexcept { return capacity_; }
     std::uint64_t last_counter() const noexcept { return last_; }
 

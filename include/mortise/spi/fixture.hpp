@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mortise/config.hpp>
+#include <mortise/spi/audit.hpp>
 
 #include <chrono>
 #include <memory>
@@ -39,6 +40,10 @@ public:
         std::string figures{};  // "files=2 blocks=0", for people
     };
     virtual remains remains_at(const std::string& /*url*/) const { return {}; }
+
+    // Every claim that its servers keep at one of its addresses, read past the store under test. Left out are those that the
+    // store itself takes for ended: they are in nobody's way, and go when somebody comes by. Throws if it cannot be read.
+    virtual std::vector<stored_claim> records_at(const std::string& url) const = 0;
 };
 
 using fixtures = std::vector<std::unique_ptr<fixture>>;

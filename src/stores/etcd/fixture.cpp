@@ -1,9 +1,14 @@
 #include "stores/etcd/fixture.hpp"
 
+#include "stores/etcd/bare_client.hpp"
+#include "stores/etcd/requests.hpp"
 #include "stores/etcd/servers/cluster.hpp"
 #include "support/waiting.hpp"
 
+#include <mortise/error.hpp>
+
 #include <chrono>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -24,6 +29,8 @@ public:
         if (!cluster_) cluster_ = std::make_unique<servers::cluster>(members_);
         return "etcd://" + cluster_->addresses() + "?prefix=t" + std::to_string(++made_);
     }
+
+    std::vector<spi::stored_claim> records_at(const std::string& url) const override { return etcd::records_at(url); }
 
     remains remains_at(const std::string& url) const override {
         const std::string prefix = url.substr(url.rfind("prefix=") + 7);
@@ -50,6 +57,37 @@ private:
 };
 
 }  // namespace
+
+std::vector<spi::stored_claim> records_at(const std::string& url) {
+    settings how = settings::of(base::url::parse(url));
+    how.timeout = std::chrono::seconds{20};
+    const key_layout keys{how};
+    bare_client asking{how};
+    std::map<std::string, rpc::range_response> names;
+    rpc::range_response page{.more = true};
+    for (std::string from = keys.everything(); page.more; from = page.kvs.back().key + '\0') {
+        page = {};
+        if (!decode(asking.ask(method::range, all_request(from, keys.everything(), 1000)), page))
+            throw error(errc::unreachable, how.shown() + " answered what cannot be read");
+        for (const auto& kv : page.kvs)
+            if (const auto name = keys.name_in(kv.key)) names[*name].kvs.push_back(kv);
+        if (page.kvs.empty()) break;
+    }
+    std::vector<spi::stored_claim> all;
+    for (const auto& [name, folder] : names) {
+        const std::string begins = keys.folder_of(name);
+        for (const auto& kv : folder.kvs)
+            if (const line one = read_line(keys, begins, {.kvs = {kv}}, 0); one.entries.empty() && one.floor == 0)
+                all.push_back({.name = name, .where = kv.key});
+        const line whole = read_line(keys, begins, folder, 0);
+        const auto shape = whole.shape();
+        for (const entry& one : whole.entries)
+            all.push_back({name, one.at.id,
+                           base::judge(shape, one.at.id, whole.floor).is == base::line_verdict::verdict::holds,
+                           one.key + " on lease " + std::to_string(one.lease)});
+    }
+    return all;
+}
 
 spi::fixtures make_fixtures() {
     spi::fixtures all;

@@ -1,6 +1,8 @@
 #include "stores/host/fixture.hpp"
 
-#include "stores/host/ledger.hpp"
+#include "stores/host/burying.hpp"
+
+#include <mortise/boot_clock.hpp>
 
 #include <cstdlib>
 #include <filesystem>
@@ -10,6 +12,10 @@
 
 namespace mortise::inline v0::stores::host {
 namespace {
+
+std::string directory_of(const std::string& url) {
+    return url.substr(url.find(':') + 1);
+}
 
 class host_fixture final : public spi::fixture {
 public:
@@ -26,9 +32,12 @@ public:
     std::string_view store() const noexcept override { return "host"; }
     std::string fresh_url() override { return "host:" + root_ + "/" + std::to_string(++made_); }
     std::string reason_against(std::string_view) const override { return {}; }
+    std::vector<spi::stored_claim> records_at(const std::string& url) const override {
+        return records_in(directory_of(url));
+    }
 
     remains remains_at(const std::string& url) const override {
-        const std::string directory = url.substr(url.find(':') + 1);
+        const std::string directory = directory_of(url);
         const auto kept = ledger::open({directory, true});
         const std::uint64_t blocks = kept->blocks_in_use();
         const std::string problem = ledger::access{*kept}.problem();
@@ -49,6 +58,26 @@ private:
 };
 
 }  // namespace
+
+// Whoever meets the claim of a client that is gone ends it, so those do not count.
+std::vector<spi::stored_claim> records_in(const std::string& directory) {
+    const auto kept = ledger::open({directory, true});
+    ledger::access in{*kept, std::chrono::seconds{20}};
+    std::vector<spi::stored_claim> all;
+    const spi::time_point now = boot_clock::now();
+    in.each([&](block_number n) {
+        const std::string name{in.name(n).text()};
+        const named_state state{in, name};
+        const auto add = [&](block_number block, bool holds) {
+            const base::kept_claim one = state.at(block);
+            if (now < one.ends && (one.detached || is_alive(*kept, one.session)))
+                all.push_back({name, one.id, holds, "block " + std::to_string(block)});
+        };
+        for (block_number c = state.first_holder(); c != 0; c = state.after(c)) add(c, true);
+        for (block_number c = state.first_in_queue(); c != 0; c = state.after(c)) add(c, false);
+    });
+    return all;
+}
 
 spi::fixtures make_fixtures() {
     spi::fixtures all;

@@ -1,5 +1,7 @@
 #include "stores/memory/fixture.hpp"
 
+#include "stores/memory/memory_table.hpp"
+
 namespace mortise::inline v0::stores::memory {
 namespace {
 
@@ -9,6 +11,9 @@ public:
     std::string fresh_url() override { return "memory:fixture-" + std::to_string(++made_); }
     std::string reason_against(std::string_view) const override { return {}; }
     bool spans_processes() const noexcept override { return false; }
+    std::vector<spi::stored_claim> records_at(const std::string& url) const override {
+        return table::named(url.substr(url.find(':') + 1))->records();
+    }
 
 private:
     int made_ = 0;

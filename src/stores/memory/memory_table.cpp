@@ -100,6 +100,20 @@ std::vector<spi::listed> table::list() {
     return all;
 }
 
+std::vector<spi::stored_claim> table::records() const {
+    std::vector<spi::stored_claim> all;
+    for (const shard& s : shards_) {
+        std::scoped_lock guard{s.mutex};
+        const spi::time_point now = now_();
+        for (const auto& [name, e] : s.names) {
+            for (const base::kept_claim& held : e.state.holders())
+                if (now < held.ends) all.push_back({name, held.id, true});
+            e.state.each_waiting([&, &of = name](const base::kept_claim& one) { all.push_back({of, one.id, false}); });
+        }
+    }
+    return all;
+}
+
 void table::settle(const std::string& name) {
     shard& s = shard_of(name);
     errands todo;

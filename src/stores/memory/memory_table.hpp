@@ -4,6 +4,7 @@
 #include "base/lock_state.hpp"
 
 #include <mortise/config.hpp>
+#include <mortise/spi/audit.hpp>
 #include <mortise/spi/store.hpp>
 
 #include <array>
@@ -46,6 +47,7 @@ public:
     spi::release_answer release(std::uint64_t session, std::string_view name, const claim_id& id);
     bool break_hold(std::string_view name, std::uint64_t counter);
     std::vector<spi::listed> list();
+    std::vector<spi::stored_claim> records() const;  // those that have not expired
     void settle(const std::string& name);
 
     spi::time_point now() const { return now_(); }

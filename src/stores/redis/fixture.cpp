@@ -4,6 +4,7 @@
 #include "stores/redis/names.hpp"
 #include "stores/redis/rights.hpp"
 #include "stores/redis/servers/cluster.hpp"
+#include "stores/redis/servers/records.hpp"
 #include "stores/redis/servers/single.hpp"
 #include "stores/redis/servers/with_sentinels.hpp"
 #include "stores/redis/servers/with_tls.hpp"
@@ -65,7 +66,7 @@ public:
     }
 
     remains remains_at(const std::string& url) const override {
-        const std::string prefix = url.substr(url.rfind("prefix=") + 7);
+        const std::string prefix = prefix_in(url);
         litter left;
         const auto clean = [&] {  // a server may not have noticed yet that a client has gone
             left = {};
@@ -77,7 +78,13 @@ public:
                            " inboxes=" + std::to_string(left.inboxes)};
     }
 
+    std::vector<spi::stored_claim> records_at(const std::string& url) const override {
+        return servers::records_of(servers_->keepers(), prefix_in(url));
+    }
+
 private:
+    static std::string prefix_in(const std::string& url) { return url.substr(url.rfind("prefix=") + 7); }
+
     const std::string_view name_;
     const start start_;
     const address address_;

@@ -1,6 +1,9 @@
 #include "stores/zookeeper/fixture.hpp"
 
+#include "stores/zookeeper/holders.hpp"
+#include "stores/zookeeper/servers/console.hpp"
 #include "stores/zookeeper/servers/ensemble.hpp"
+#include "stores/zookeeper/settings.hpp"
 
 #include <chrono>
 #include <memory>
@@ -27,6 +30,10 @@ public:
                "?session=" + std::to_string(session.count()) + "s";
     }
 
+    std::vector<spi::stored_claim> records_at(const std::string& url) const override {
+        return zookeeper::records_at(url);
+    }
+
 private:
     const std::string_view name_;
     const std::size_t members_;
@@ -35,6 +42,25 @@ private:
 };
 
 }  // namespace
+
+std::vector<spi::stored_claim> records_at(const std::string& url) {
+    const settings how = settings::of(base::url::parse(url));
+    const naming names{how.root, how.protocol};
+    servers::console asking{how.servers};
+    std::vector<spi::stored_claim> all;
+    for (const std::string& part : asking.children(how.root)) {
+        const std::string line = how.root + "/" + part;
+        const std::string name = names.name(part).value_or(part);
+        const std::vector<std::string> nodes = asking.children(line);
+        for (const std::string& node : nodes)
+            if (!names.read(node)) all.push_back({.name = name, .where = line + "/" + node});
+        const auto entries = names.read_line(nodes);
+        const auto holders = holders_of(entries);
+        for (const node_name& one : entries)
+            all.push_back({name, one.entry.id, find(holders, one.entry.id) != nullptr, line + "/" + one.name});
+    }
+    return all;
+}
 
 spi::fixtures make_fixtures() {
     spi::fixtures all;
