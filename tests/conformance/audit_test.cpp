@@ -1,0 +1,167 @@
+// Every claim in a store belongs to a client that admits to it, and no lock is idle while somebody waits for it.
+//
+// make storms (MORTISE_STORMS_IN_FULL=1) does this for longer.
+#include "conformance/suite.hpp"
+#include "support/audit.hpp"
+#include "support/sanitizers.hpp"
+#include "support/waiting.hpp"
+
+#include <mortise/spi/client.hpp>
+#include <mortise/spi/store_wrapper.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace mortise::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using stage = spi::admitted_claim::stage;
+
+class audits : public store_suite {
+protected:
+    std::vector<spi::stored_claim> stored() const { return GetParam().store->records_at(url()); }
+    audit_verdict audited(const std::vector<const client*>& clients, std::chrono::nanoseconds bound) const {
+        return audit(bound, [&] { return stored(); }, [&] { return admitted_by(clients); });
+    }
+    // Until somebody waits for the name, in the store.
+    bool queued(const std::string& name) const {
+        return eventually([&] {
+            for (const auto& one : stored())
+                if (one.name == name && !one.holds) return true;
+            return false;
+        });
+    }
+};
+EVERY_STORE(audits);
+
+TEST_P(audits, see_what_the_store_keeps_and_whose_it_is) {
+    client locks = make_client();
+    client others = make_client();
+    EXPECT_TRUE(stored().empty());
+    hold mine = locks.acquire("a/b %", {.lease = 60s});
+    std::atomic<bool> granted{false};
+    others.start({.name = "a/b %", .options = {.lease = 60s}}, [&](const attempt& got) { granted = bool(got); });
+    ASSERT_TRUE(queued("a/b %"));
+    const auto holding = spi::admitted(locks);
+    const auto waiting = spi::admitted(others);
+    ASSERT_EQ(holding.size(), 1u);
+    ASSERT_EQ(waiting.size(), 1u);
+    EXPECT_EQ(waiting.front().is, stage::waiting);
+    const auto all = stored();
+    ASSERT_EQ(all.size(), 2u);
+    for (const auto& one : all) {
+        EXPECT_EQ(one.name, "a/b %");
+        EXPECT_EQ(one.id, one.holds ? holding.front().id : waiting.front().id);
+    }
+    EXPECT_NE(all[0].holds, all[1].holds);
+    EXPECT_TRUE(audited({&locks, &others}, 10s).innocent());
+    mine.release();
+    EXPECT_TRUE(eventually([&] { return granted.load(); }));
+    EXPECT_TRUE(eventually([&] { return stored().empty(); })) << "the hold was dropped";
+}
+
+// A specimen: says that a claim is released, and keeps it.
+class miserly_store final : public spi::store_wrapper {
+public:
+    using store_wrapper::store_wrapper;
+    void release(std::string_view, const claim_id&, spi::reply<spi::release_answer> done) override {
+        done(spi::release_answer::released);
+    }
+};
+
+TEST_P(audits, convict_a_store_that_keeps_what_was_released) {
+    const auto inner = spi::factory_of(url());
+    client locks = spi::make_client([&](const auto& outer) { return std::make_unique<miserly_store>(outer, inner); });
+    client others = make_client();
+    locks.acquire("x", {.lease = 60s}).release();
+    others.start({.name = "x", .options = {.lease = 60s}}, [](const attempt&) {});
+    ASSERT_TRUE(queued("x"));
+    const audit_verdict found = audited({&locks, &others}, 500ms);
+    ASSERT_EQ(found.orphans.size(), 1u) << found.describe();
+    EXPECT_TRUE(found.orphans.front().holds);
+    EXPECT_EQ(found.idle, std::vector<std::string>{"x"});
+}
+
+// Clients that try, wait, give up, are cancelled and hold, all at once.
+class crowd {
+public:
+    crowd(std::vector<client>& clients, spi::duration lease) {
+        for (std::size_t i = 0; i < 2 * clients.size(); ++i)
+            crew_.emplace_back([this, &of = clients[i / 2], i, lease](const std::stop_token& over) {
+                run(of, static_cast<unsigned>(i) + 1, lease, over);
+            });
+    }
+    void stop() { crew_.clear(); }
+    std::uint64_t granted() const { return granted_; }
+    std::uint64_t refused() const { return refused_; }
+
+private:
+    void run(client& locks, unsigned seed, spi::duration lease, const std::stop_token& over) {
+        std::minstd_rand dice{seed};
+        while (!over.stop_requested()) {
+            const std::string name = "name " + std::to_string(dice() % 3);
+            claim_options how{.lease = lease};
+            std::stop_source giving_up;
+            std::jthread cancels;
+            switch (dice() % 4) {
+                case 0:
+                    how.wait = 0s;
+                    break;
+                case 1:
+                    how.wait = std::chrono::milliseconds{dice() % 20};
+                    break;
+                case 2:
+                    how.stop = giving_up.get_token();
+                    cancels = std::jthread{[&giving_up, later = std::chrono::milliseconds{dice() % 20}] {
+                        std::this_thread::sleep_for(later);
+                        giving_up.request_stop();
+                    }};
+                    [[fallthrough]];
+                default:
+                    how.wait = plenty;
+            }
+            const attempt got = locks.try_acquire(name, how);
+            ++(got ? granted_ : refused_);
+            if (got) std::this_thread::sleep_for(std::chrono::microseconds{dice() % 2000});
+        }
+    }
+
+    std::atomic<std::uint64_t> granted_{0};
+    std::atomic<std::uint64_t> refused_{0};
+    std::vector<std::jthread> crew_;
+};
+
+TEST_P(audits, find_nothing_in_a_crowd_that_tries_waits_and_gives_up) {
+    constexpr std::chrono::seconds lease = 4s;
+    const bool in_full = std::getenv("MORTISE_STORMS_IN_FULL") != nullptr;
+    std::vector<client> clients;
+    std::vector<const client*> all;
+    for (int i = 0; i < 3; ++i) clients.push_back(make_client());
+    for (const client& one : clients) all.push_back(&one);
+    crowd some{clients, lease};
+    audit_verdict busy;
+    const auto begun = std::chrono::steady_clock::now();
+    for (int round = 0; round < (in_full ? 20 : under_asan || under_tsan ? 1 : 3) && busy.innocent(); ++round) {
+        std::this_thread::sleep_for(300ms);
+        busy = audited(all, lease + 2s);
+    }
+    EXPECT_TRUE(busy.innocent()) << "while they are at it: " << busy.describe();
+    some.stop();
+    const audit_verdict quiet = audited(all, lease + 2s);
+    EXPECT_TRUE(quiet.innocent()) << "afterwards: " << quiet.describe();
+    EXPECT_TRUE(eventually([&] { return stored().empty(); })) << "nobody wants anything any more";
+    std::cout << "audit: store=" << GetParam().name() << " granted=" << some.granted() << " refused=" << some.refused()
+              << " orphans=" << busy.orphans.size() + quiet.orphans.size()
+              << " idle=" << busy.idle.size() + quiet.idle.size() << " seconds="
+              << std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() << "\n";
+    EXPECT_GT(some.granted(), 0u);
+}
+
+}  // namespace
+}  // namespace mortise::testing
