@@ -1,8 +1,10 @@
 // Every claim in a store belongs to a client that admits to it, and no lock is idle while somebody waits for it.
 //
 // make storms (MORTISE_STORMS_IN_FULL=1) does this for longer.
-#include "conformance/suite.hpp"
 #include "support/audit.hpp"
+
+#include "conformance/suite.hpp"
+#include "support/crowd.hpp"
 #include "support/sanitizers.hpp"
 #include "support/waiting.hpp"
 
@@ -12,7 +14,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <iostream>
-#include <random>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -27,7 +28,8 @@ class audits : public store_suite {
 protected:
     std::vector<spi::stored_claim> stored() const { return GetParam().store->records_at(url()); }
     audit_verdict audited(const std::vector<const client*>& clients, std::chrono::nanoseconds bound) const {
-        return audit(bound, [&] { return stored(); }, [&] { return admitted_by(clients); });
+        return audit(
+            bound, [&] { return stored(); }, [&] { return admitted_by(clients); });
     }
     // Until somebody waits for the name, in the store.
     bool queued(const std::string& name) const {
@@ -88,78 +90,29 @@ TEST_P(audits, convict_a_store_that_keeps_what_was_released) {
     EXPECT_EQ(found.idle, std::vector<std::string>{"x"});
 }
 
-// Clients that try, wait, give up, are cancelled and hold, all at once.
-class crowd {
-public:
-    crowd(std::vector<client>& clients, spi::duration lease) {
-        for (std::size_t i = 0; i < 2 * clients.size(); ++i)
-            crew_.emplace_back([this, &of = clients[i / 2], i, lease](const std::stop_token& over) {
-                run(of, static_cast<unsigned>(i) + 1, lease, over);
-            });
-    }
-    void stop() { crew_.clear(); }
-    std::uint64_t granted() const { return granted_; }
-    std::uint64_t refused() const { return refused_; }
-
-private:
-    void run(client& locks, unsigned seed, spi::duration lease, const std::stop_token& over) {
-        std::minstd_rand dice{seed};
-        while (!over.stop_requested()) {
-            const std::string name = "name " + std::to_string(dice() % 3);
-            claim_options how{.lease = lease};
-            std::stop_source giving_up;
-            std::jthread cancels;
-            switch (dice() % 4) {
-                case 0:
-                    how.wait = 0s;
-                    break;
-                case 1:
-                    how.wait = std::chrono::milliseconds{dice() % 20};
-                    break;
-                case 2:
-                    how.stop = giving_up.get_token();
-                    cancels = std::jthread{[&giving_up, later = std::chrono::milliseconds{dice() % 20}] {
-                        std::this_thread::sleep_for(later);
-                        giving_up.request_stop();
-                    }};
-                    [[fallthrough]];
-                default:
-                    how.wait = plenty;
-            }
-            const attempt got = locks.try_acquire(name, how);
-            ++(got ? granted_ : refused_);
-            if (got) std::this_thread::sleep_for(std::chrono::microseconds{dice() % 2000});
-        }
-    }
-
-    std::atomic<std::uint64_t> granted_{0};
-    std::atomic<std::uint64_t> refused_{0};
-    std::vector<std::jthread> crew_;
-};
-
 TEST_P(audits, find_nothing_in_a_crowd_that_tries_waits_and_gives_up) {
     constexpr std::chrono::seconds lease = 4s;
     const bool in_full = std::getenv("MORTISE_STORMS_IN_FULL") != nullptr;
-    std::vector<client> clients;
-    std::vector<const client*> all;
-    for (int i = 0; i < 3; ++i) clients.push_back(make_client());
-    for (const client& one : clients) all.push_back(&one);
-    crowd some{clients, lease};
+    crowd some{{.urls = std::vector<std::string>(3, url()), .lease = lease, .client = patient()}};
+    const auto audited = [&] {
+        return audit(
+            lease + 2s, [&] { return stored(); }, [&] { return some.admitted(); });
+    };
     audit_verdict busy;
     const auto begun = std::chrono::steady_clock::now();
     for (int round = 0; round < (in_full ? 20 : under_asan || under_tsan ? 1 : 3) && busy.innocent(); ++round) {
         std::this_thread::sleep_for(300ms);
-        busy = audited(all, lease + 2s);
+        busy = audited();
     }
     EXPECT_TRUE(busy.innocent()) << "while they are at it: " << busy.describe();
-    some.stop();
-    const audit_verdict quiet = audited(all, lease + 2s);
+    some.rest();
+    const audit_verdict quiet = audited();
     EXPECT_TRUE(quiet.innocent()) << "afterwards: " << quiet.describe();
     EXPECT_TRUE(eventually([&] { return stored().empty(); })) << "nobody wants anything any more";
     std::cout << "audit: store=" << GetParam().name() << " granted=" << some.granted() << " refused=" << some.refused()
               << " orphans=" << busy.orphans.size() + quiet.orphans.size()
-              << " idle=" << busy.idle.size() + quiet.idle.size() << " seconds="
-              << std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() << "\n";
+              << " idle=" << busy.idle.size() + quiet.idle.size()
+              << " seconds=" << std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() << "\n";
     EXPECT_GT(some.granted(), 0u);
 }
 

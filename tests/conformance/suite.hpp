@@ -102,13 +102,14 @@ inline std::string name_of_pair(const ::testing::TestParamInfo<pairing>& info) {
 
 class store_suite : public ::testing::TestWithParam<pairing> {
 protected:
-    client make_client(client_options options = {}) const {
+    static client_options patient(client_options options = {}) {
         options.reply_timeout = std::chrono::seconds{15};
         options.patience = plenty;
         options.release_wait = plenty;
         options.close_wait = plenty;
-        return client{url_, std::move(options)};
+        return options;
     }
+    client make_client(client_options options = {}) const { return client{url_, patient(std::move(options))}; }
     const std::string& url() const noexcept { return url_; }
 
 private:
