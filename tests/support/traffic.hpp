@@ -1,6 +1,7 @@
 // Clients that contend for a few names while something happens to their servers.
 #pragma once
 
+#include "support/audit.hpp"
 #include "support/overlap.hpp"
 
 #include <mortise/client.hpp>
@@ -48,6 +49,12 @@ public:
 
     std::uint64_t visits() const { return visits_; }
 
+    // By its clients, which go when it is stopped.
+    std::vector<spi::admitted_claim> admitted() const {
+        std::scoped_lock guard{clients_mutex_};
+        return admitted_by(clients_);
+    }
+
     // Ends it, and judges each name by itself.
     verdict stop() {
         over_ = true;
@@ -67,6 +74,7 @@ public:
 private:
     void run(std::size_t i) {
         client locks{what_.urls[i], what_.client};
+        const presence here{*this, locks};
         std::minstd_rand dice{static_cast<unsigned>(i) + 1};
         while (!over_) {
             const std::string& name = what_.names[dice() % what_.names.size()];
@@ -80,6 +88,25 @@ private:
             }
         }
     }
+
+    // Of a client, while it can be asked.
+    class presence {
+    public:
+        presence(traffic& in, const client& which) : in_(in), which_(which) {
+            std::scoped_lock guard{in_.clients_mutex_};
+            in_.clients_.push_back(&which_);
+        }
+        ~presence() {
+            std::scoped_lock guard{in_.clients_mutex_};
+            std::erase(in_.clients_, &which_);
+        }
+        presence(const presence&) = delete;
+        presence& operator=(const presence&) = delete;
+
+    private:
+        traffic& in_;
+        const client& which_;
+    };
 
     void visit(const std::string& name, hold& mine, std::chrono::microseconds stay) {
         const boot_clock::time_point entered = boot_clock::now();
@@ -106,6 +133,8 @@ private:
     std::mutex mutex_;
     verdict said_;
     std::map<std::string, std::vector<visit_history::visit>> history_;
+    mutable std::mutex clients_mutex_;
+    std::vector<const client*> clients_;
     std::vector<std::thread> crew_;
 };
 

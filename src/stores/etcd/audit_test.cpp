@@ -7,6 +7,7 @@
 #include "stores/etcd/fixture.hpp"
 #include "stores/etcd/servers/suite.hpp"
 #include "support/crowd.hpp"
+#include "support/silence.hpp"
 #include "support/tcp_proxy.hpp"
 
 #include <atomic>
@@ -23,7 +24,6 @@ using testing::audit_verdict;
 using testing::crowd;
 using testing::eventually;
 using testing::tcp_proxy;
-using testing::way;
 
 int rounds_of_faults(int usual) {
     return std::getenv("MORTISE_STORMS_IN_FULL") != nullptr ? 20 : usual;
@@ -104,42 +104,17 @@ TEST_F(etcd_audit, of_a_crowd_while_a_follower_stands_still) {
 // Releases and ends of waits get nowhere for longer than the lease of their claims. But that is rounded up, shared, and kept
 // alive when the endpoint is heard again: what was released must not come back with it.
 TEST_F(etcd_audit, of_releases_while_the_only_endpoint_is_silent_for_longer_than_a_lease) {
-    constexpr std::size_t names = 15;
     for (int round = 0; round < rounds_of_faults(1) && !HasFailure(); ++round)
         for (const std::chrono::milliseconds lease : {1200ms, 1900ms}) {
-            std::atomic<std::size_t> ended{0};
             tcp_proxy proxy{all().member(all().leader()).port()};
-            client near{url_at(proxy.port(), "&timeout=500ms")};
-            client others{url()};
-            const auto name = [&](std::size_t i) { return std::to_string(lease.count()) + " " + std::to_string(i); };
-            std::vector<hold> held;
-            std::vector<hold> in_the_way;
-            std::stop_source giving_up;
-            for (std::size_t i = 0; i < names; ++i) {
-                if (i % 2 == 0) {
-                    held.push_back(near.acquire(name(i), {.lease = lease}));
-                } else {
-                    in_the_way.push_back(others.acquire(name(i), {.lease = 30s}));
-                    near.start({.name = name(i), .options = {.lease = lease, .stop = giving_up.get_token()}},
-                               [&](const attempt&) { ++ended; });
-                }
-            }
-            EXPECT_TRUE(eventually([&] { return records_at(url()).size() >= names + in_the_way.size(); }));
-
-            const std::size_t before = proxy.bytes_seen(way::to_server);  // the next to be sent is a keepalive
-            EXPECT_TRUE(eventually([&] { return proxy.bytes_seen(way::to_server) > before; }));
-            std::this_thread::sleep_for(20ms);
-            proxy.swallow(way::to_server);
-            proxy.swallow(way::to_client);
-            for (hold& one : held) one.start_release([](release_result, std::error_code) {});
-            giving_up.request_stop();
-            std::this_thread::sleep_for(lease + 50ms);
-            proxy.swallow(way::to_server, false);
-            proxy.swallow(way::to_client, false);
-            proxy.cut();
-            in_the_way.clear();
-            expect_nothing_left("silent endpoint", names, audited(lease, {&near, &others}));
-            EXPECT_TRUE(eventually([&] { return ended == names - held.size(); }));
+            expect_nothing_left("silent endpoint", 15,
+                                testing::leave_in_silence({.way_there = proxy,
+                                                           .through = url_at(proxy.port(), "&timeout=500ms"),
+                                                           .past = url(),
+                                                           .stored = stored(),
+                                                           .lease = lease,
+                                                           .silence = lease + 50ms,
+                                                           .bound = lease + 2s}));
         }
 }
 

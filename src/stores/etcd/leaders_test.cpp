@@ -1,5 +1,7 @@
 // Leaders that die and stand still.
+#include "stores/etcd/fixture.hpp"
 #include "stores/etcd/servers/suite.hpp"
+#include "support/audit.hpp"
 #include "support/traffic.hpp"
 
 #include <mortise/error.hpp>
@@ -24,6 +26,12 @@ protected:
         EXPECT_EQ(found.lost, 0u);
         EXPECT_GT(found.visits, 0u) << found.last_refusal;
     }
+    // Everything has healed.
+    void expect_no_orphans(const traffic& some) const {
+        const auto found = testing::audit(
+            10s + 2s, [&] { return records_at(url()); }, [&] { return some.admitted(); });
+        EXPECT_TRUE(found.innocent()) << found.describe();
+    }
     [[nodiscard]] static bool goes_on(const traffic& some) {
         const auto before = some.visits();
         return eventually([&] { return some.visits() > before + 20; });
@@ -38,6 +46,7 @@ TEST_F(etcd_leaders, that_are_killed_and_come_back_let_nobody_in_twice) {
         all().member(leader).kill();
         EXPECT_TRUE(goes_on(some)) << "without a leader";
         all().member(leader).restart();
+        expect_no_orphans(some);
     }
     EXPECT_TRUE(goes_on(some));
     expect_right(some.stop());
@@ -51,6 +60,7 @@ TEST_F(etcd_leaders, that_stand_still_for_less_than_the_lease_let_nobody_in_twic
     EXPECT_TRUE(goes_on(some)) << "without a leader";
     all().member(leader).thaw();
     EXPECT_TRUE(goes_on(some));
+    expect_no_orphans(some);
     expect_right(some.stop());
 }
 

@@ -3,7 +3,9 @@
 // make failovers (MORTISE_STORMS_IN_FULL=1) does this for longer.
 #include "stores/redis/names.hpp"
 #include "stores/redis/servers/cluster.hpp"
+#include "stores/redis/servers/records.hpp"
 #include "stores/redis/servers/with_sentinels.hpp"
+#include "support/audit.hpp"
 #include "support/traffic.hpp"
 #include "support/waiting.hpp"
 
@@ -17,6 +19,7 @@ namespace mortise::stores::redis::servers {
 namespace {
 
 using namespace std::chrono_literals;
+namespace testing = mortise::testing;
 using mortise::testing::eventually;
 using mortise::testing::traffic;
 
@@ -44,6 +47,16 @@ void fail_over(Servers& redis, bool kills, Master master, Promoted await_other) 
     redis.await_settled();
 }
 
+// The lease of all claims, and a little.
+constexpr std::chrono::seconds bound = 3s + 2s;
+
+template <class Servers>
+void expect_no_orphans(Servers& redis, const traffic& crowd) {
+    const auto found = testing::audit(
+        bound, [&] { return records_of(redis.keepers(), "mortise"); }, [&] { return crowd.admitted(); });
+    EXPECT_TRUE(found.innocent()) << found.describe();
+}
+
 void judge(const char* what, int times, const traffic::verdict& said) {
     std::cout << what << ": failovers=" << times << " visits=" << said.visits << " overlaps=" << said.overlaps
               << " token_disorders=" << said.token_disorders << " lost=" << said.lost << " refused=" << said.refused
@@ -63,6 +76,7 @@ TEST(redis_failovers, of_a_master_that_sentinels_watch_let_nobody_in_twice) {
         fail_over(
             redis, i % 2 == 0, [&]() -> server& { return *redis.master(); },
             [&](server& old) { redis.await_master_other_than(old); });
+        expect_no_orphans(redis, crowd);
     }
     const std::uint64_t before = crowd.visits();
     EXPECT_TRUE(eventually([&] { return crowd.visits() > before + 10; }, 60s)) << "stuck at the end";
@@ -81,6 +95,7 @@ TEST(redis_failovers, of_the_shards_of_a_cluster_let_nobody_in_twice) {
         fail_over(
             redis, i % 2 == 0, [&]() -> server& { return *redis.master_of(slot); },
             [&](server& old) { redis.await_master_other_than(old, slot); });
+        expect_no_orphans(redis, crowd);
     }
     const std::uint64_t before = crowd.visits();
     EXPECT_TRUE(eventually([&] { return crowd.visits() > before + 10; }, 60s)) << "stuck at the end";

@@ -1,5 +1,7 @@
 // Three servers, and what becomes of locks when the leader dies, comes back or stands still.
+#include "stores/zookeeper/fixture.hpp"
 #include "stores/zookeeper/servers/suite.hpp"
+#include "support/audit.hpp"
 #include "support/traffic.hpp"
 
 #include <mortise/client.hpp>
@@ -59,6 +61,11 @@ TEST_F(zookeeper_leaders, may_die_and_stand_still_during_traffic_without_an_over
         const auto before = cars.visits();
         return eventually([&] { return cars.visits() > before + 50; }, plenty);
     };
+    const auto expect_no_orphans = [&] {  // nor anything idle for longer than a session and a little
+        const auto found = testing::audit(
+            10s + 2s, [&] { return records_at(url_); }, [&] { return cars.admitted(); });
+        EXPECT_TRUE(found.innocent()) << found.describe();
+    };
     EXPECT_TRUE(flows());
     server& killed = leader();
     killed.kill();
@@ -67,12 +74,14 @@ TEST_F(zookeeper_leaders, may_die_and_stand_still_during_traffic_without_an_over
     killed.restart();
     zk_.await_serving();
     EXPECT_TRUE(flows());
+    expect_no_orphans();
     server& frozen = leader();
     frozen.freeze();
     EXPECT_TRUE(another_leads(frozen));
     EXPECT_TRUE(flows());
     frozen.thaw();
     EXPECT_TRUE(flows());
+    expect_no_orphans();
     const auto seen = cars.stop();
     EXPECT_EQ(seen.overlaps, 0u);
     EXPECT_EQ(seen.token_disorders, 0u);

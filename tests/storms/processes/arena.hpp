@@ -9,6 +9,8 @@
 // finds its own hold valid has met an overlap: when the other one looked, both were.
 #pragma once
 
+#include "support/census.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -33,6 +35,7 @@ struct arena {
     std::atomic<std::uint32_t> notes;     // workers write down their claims, next to this file
     std::atomic<std::uint32_t> specimen;  // of a store that says "in line" too early
 
+    census_number census;                    // workers say which claims they admit to
     std::atomic<std::uint32_t> over;         // workers leave when it is set
     std::atomic<std::uint64_t> inside;       // lane + 1 and pid of who holds the lock
     std::atomic<std::uint64_t> last_token;   // of who was inside last

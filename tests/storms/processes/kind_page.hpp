@@ -5,6 +5,8 @@
 // What the dead left there is not counted: the storm marks its victims before it kills them.
 #pragma once
 
+#include "support/census.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -43,6 +45,7 @@ struct kind_page {
     std::array<lane_notes, lanes> all{};
     std::array<std::atomic<std::uint64_t>, processes> doomed{};  // of each process: so many lives are over
 
+    census_number census{0};  // processes say which claims they admit to
     std::atomic<bool> over{false};
     std::atomic<std::uint64_t> overlaps{0};
     std::atomic<std::uint64_t> beside{0};  // entries that met somebody, by right

@@ -46,6 +46,7 @@ protected:
             ::alarm(280);
             const auto notes = std::make_shared<claim_notes>();
             client locks = connect(notes);
+            const census_answer answers{locks, page_->census, scratch_.path()};
             std::vector<std::thread> threads;
             for (std::size_t i = 0; i < kind_page::threads; ++i)
                 threads.emplace_back([&, i] {
@@ -117,6 +118,7 @@ protected:
         EXPECT_TRUE(eventually(done, 200s)) << "only " << page_->operations() << " operations";
         EXPECT_TRUE(everybody_moves()) << "after the storm";
         const double seconds = seconds_since(begun);
+        if (!wrap_) expect_no_orphans();
         leave();
         if (kills_ >= 200) {
             EXPECT_FALSE(waits_.empty()) << "nobody died holding anything";
@@ -129,6 +131,18 @@ protected:
                   << " next_full_entry_ms_median=" << (waits_.empty() ? 0 : waits_[waits_.size() / 2])
                   << " max=" << (waits_.empty() ? 0 : waits_.back()) << " short_waits=" << page_->short_waits
                   << " beside=" << page_->beside << " unseen=" << page_->unseen << " seconds=" << seconds << "\n";
+    }
+
+    // Every claim in the store is one that a process admits to, or will be gone soon.
+    void expect_no_orphans() {
+        const ground& where = GetParam();
+        if (where.fixture == nullptr) return;
+        std::vector<pid_t> answering;
+        for (const child& one : crew_) answering.push_back(one.pid());
+        const audit_verdict found = audit(
+            where.lease() + (where.by_lease() ? 8s : 2s), [&] { return where.fixture->records_at(url_); },
+            [&] { return take_census(page_->census, scratch_.path(), answering); });
+        EXPECT_TRUE(found.innocent()) << found.describe();
     }
 
     void leave() {

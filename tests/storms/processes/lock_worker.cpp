@@ -171,6 +171,7 @@ int run(const std::string& store, const std::string& page, int lane, const std::
     const auto notes = std::make_shared<claim_notes>();
     mortise::client locks = connect(store, all, notes);
     if (what == "loop" || what == "fork") {
+        const mortise::testing::census_answer answers{locks, all.census, page};
         std::vector<std::thread> crew;
         for (int i = 0; i < threads; ++i) crew.emplace_back([&, i] { loop(locks, all, lane + i); });
         if (what == "fork") fork_often(store, locks, all, lane + threads);

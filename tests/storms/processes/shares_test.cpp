@@ -43,6 +43,7 @@ protected:
         EXPECT_GE(sum, quota / 50);
         const double mean = static_cast<double>(sum) / lanes;
         const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
+        expect_no_orphans("after the storm");
         expect_all_leave();
 
         std::vector<queued_claim> claims;

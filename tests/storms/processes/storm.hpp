@@ -11,6 +11,8 @@
 #pragma once
 
 #include "storms/processes/arena.hpp"
+#include "support/audit.hpp"
+#include "support/census.hpp"
 #include "support/children.hpp"
 #include "support/waiting.hpp"
 
@@ -185,8 +187,25 @@ protected:
         }
     }
 
+    // Every claim in the store is one that a living worker admits to, or will be gone soon. To be called when nobody is stopped.
+    void expect_no_orphans(const char* when) {
+        if (where_.fixture == nullptr || all_.specimen != 0) return;
+        // Who died in line may be taken to be alive for some seconds.
+        const auto bound =
+            std::max(where_.lease(), std::chrono::nanoseconds{all_.lease}) + (where_.by_lease() ? 8s : 2s);
+        std::vector<pid_t> answering;
+        for (const worker& one : workers_)
+            if (!one.gone && (one.what == "loop" || one.what == "fork")) answering.push_back(one.pid);
+        const audit_verdict found = audit(
+            bound, [&] { return where_.fixture->records_at(url_); },
+            [&] { return take_census(all_.census, page_, answering); });
+        EXPECT_TRUE(found.innocent()) << when << ": " << found.describe();
+        ++audits_;
+    }
+
     // Ends all workers in good order and looks at what is left in the store.
     void expect_clean_end() {
+        expect_no_orphans("at the end");
         expect_all_leave();
         EXPECT_EQ(all_.overlaps, 0u);
         EXPECT_EQ(all_.disorders, 0u);
@@ -200,7 +219,7 @@ protected:
         if (where_.fixture == nullptr) return;
         const auto left = where_.fixture->remains_at(url_);
         EXPECT_TRUE(left.clean) << left.figures;
-        std::cout << "litter: " << (left.clean ? "none " : "SOME ") << left.figures << "\n";
+        std::cout << "litter: " << (left.clean ? "none " : "SOME ") << left.figures << " audits=" << audits_ << "\n";
     }
 
     std::string figures() const {
@@ -216,6 +235,7 @@ protected:
     arena& all_ = arena::at(page_);
     std::vector<worker> workers_;
     std::minstd_rand dice_{20240229};
+    unsigned audits_ = 0;
 };
 
 class process_storm : public storm, public ::testing::WithParamInterface<ground> {
