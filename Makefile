@@ -10,11 +10,15 @@ test:
 asan tsan:
 	@.ci/preset $@
 
-# The storms alone, in full length; those of processes on every store that processes can meet on.
+# The storms alone, in full length; those of processes on every store that processes can meet on. Then the audits: what faults
+# leave behind in each store.
 storms:
 	@./test -N >/dev/null
 	@failed=0; for program in build/tests/storm_tests build/tests/process_storm_tests \
-		'build/tests/command_tests --gtest_filter=command_storm.*'; do \
+		'build/tests/command_tests --gtest_filter=command_storm.*' \
+		'build/tests/conformance_tests --gtest_filter=*audits.*' \
+		$(foreach store,host redis etcd zookeeper,\
+			'build/src/stores/$(store)/store_$(store)_tests --gtest_filter=$(store)_audit.*'); do \
 		if [ -x $${program%% *} ]; then \
 			MORTISE_STORM_SCALE=1.0 MORTISE_STORMS_IN_FULL=1 $$program || failed=1; fi; \
 	done; exit $$failed

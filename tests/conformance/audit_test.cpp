@@ -5,11 +5,11 @@
 
 #include "conformance/suite.hpp"
 #include "support/crowd.hpp"
+#include "support/miserly_store.hpp"
 #include "support/sanitizers.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/spi/client.hpp>
-#include <mortise/spi/store_wrapper.hpp>
 
 #include <atomic>
 #include <cstdlib>
@@ -67,15 +67,6 @@ TEST_P(audits, see_what_the_store_keeps_and_whose_it_is) {
     EXPECT_TRUE(eventually([&] { return granted.load(); }));
     EXPECT_TRUE(eventually([&] { return stored().empty(); })) << "the hold was dropped";
 }
-
-// A specimen: says that a claim is released, and keeps it.
-class miserly_store final : public spi::store_wrapper {
-public:
-    using store_wrapper::store_wrapper;
-    void release(std::string_view, const claim_id&, spi::reply<spi::release_answer> done) override {
-        done(spi::release_answer::released);
-    }
-};
 
 TEST_P(audits, convict_a_store_that_keeps_what_was_released) {
     const auto inner = spi::factory_of(url());

@@ -1,5 +1,6 @@
 // A million acquisitions of one name by sixteen threads: nobody meets anybody, and everybody is served in turn.
 #include "core/engine.hpp"
+#include "support/audit.hpp"
 #include "support/broken_store.hpp"
 #include "support/fair_share.hpp"
 #include "support/overlap.hpp"
@@ -7,6 +8,7 @@
 
 #include <mortise/mutex.hpp>
 #include <mortise/spi/client.hpp>
+#include <mortise/spi/fixture.hpp>
 
 #include <atomic>
 #include <iostream>
@@ -28,6 +30,18 @@ void together(const std::function<void(int)>& work) {
     for (std::thread& one : crew) one.join();
 }
 
+// With all clients alive, and nobody wants anything any more.
+void expect_nothing_left(const std::string& url, const std::vector<const client*>& clients) {
+    for (const auto& one : spi::plain_fixtures()) {
+        if (one->store() != "memory") continue;
+        const audit_verdict found = audit(
+            std::chrono::seconds{2}, [&] { return one->records_at(url); }, [&] { return admitted_by(clients); });
+        EXPECT_TRUE(found.innocent()) << found.describe();
+        EXPECT_TRUE(one->records_at(url).empty());
+        EXPECT_TRUE(admitted_by(clients).empty());
+    }
+}
+
 TEST(million, acquisitions_by_sixteen_threads_never_overlap) {
     client locks{"memory:million"};
     overlap_checker inside;
@@ -47,6 +61,7 @@ TEST(million, acquisitions_by_sixteen_threads_never_overlap) {
     EXPECT_EQ(inside.overlaps(), 0u);
     EXPECT_EQ(inside.token_disorders(), 0u);
     EXPECT_EQ(plain, each * threads);
+    expect_nothing_left("memory:million", {&locks});
     std::cout << "million: acquisitions=" << inside.entries() << " overlaps=" << inside.overlaps()
               << " token_disorders=" << inside.token_disorders() << "\n";
 }
@@ -81,6 +96,7 @@ TEST(million, clients_that_share_a_store_never_overlap) {
     });
     EXPECT_EQ(inside.overlaps(), 0u);
     EXPECT_EQ(inside.token_disorders(), 0u);
+    expect_nothing_left("memory:two", {&here, &there});
 }
 
 // The order of arrival is only certain if drawing a ticket and standing in line are one step, so a small mutex is held
@@ -109,6 +125,7 @@ void expect_fifo(const claim_options& options, std::uint64_t rounds) {
     });
     EXPECT_EQ(order.inversions(), 0u);
     EXPECT_GE(order.served(), rounds);
+    expect_nothing_left("memory:fifo", {&locks});
     std::cout << "fifo: served=" << order.served() << " inversions=" << order.inversions() << "\n";
 }
 

@@ -133,15 +133,19 @@ protected:
                   << " beside=" << page_->beside << " unseen=" << page_->unseen << " seconds=" << seconds << "\n";
     }
 
-    // Every claim in the store is one that a process admits to, or will be gone soon.
-    void expect_no_orphans() {
+    // Whether every claim in the store is one that a process admits to, or will be gone soon.
+    audit_verdict audited() const {
         const ground& where = GetParam();
-        if (where.fixture == nullptr) return;
+        if (where.fixture == nullptr) return {};
         std::vector<pid_t> answering;
-        for (const child& one : crew_) answering.push_back(one.pid());
-        const audit_verdict found = audit(
+        for (const child& one : crew_)
+            if (one.pid() > 0) answering.push_back(one.pid());
+        return audit(
             where.lease() + (where.by_lease() ? 8s : 2s), [&] { return where.fixture->records_at(url_); },
             [&] { return take_census(page_->census, scratch_.path(), answering); });
+    }
+    void expect_no_orphans() const {
+        const audit_verdict found = audited();
         EXPECT_TRUE(found.innocent()) << found.describe();
     }
 

@@ -1,6 +1,7 @@
 // Every kind between processes: nobody is beside somebody it excludes, tokens rise, claims are served in order, nobody waits
 // for the dead, and nothing is left.
 #include "storms/processes/kind_storm.hpp"
+#include "support/miserly_store.hpp"
 
 #include <algorithm>
 
@@ -119,6 +120,20 @@ TEST_P(kinds_specimen, a_store_that_lets_readers_pass_is_convicted) {
     leave();
     std::cout << "specimen: writers_least_share=" << least_share_of_a_writer() << " stuck=" << page_->stuck << "\n";
     EXPECT_LT(least_share_of_a_writer(), 0.3);
+}
+
+TEST_P(kinds_specimen, a_store_that_keeps_what_was_released_is_convicted) {
+    if (GetParam().fixture == nullptr) GTEST_SKIP() << "a store elsewhere cannot be audited";
+    wrap_ = by<miserly_store>();
+    page_->patience = 200ms;
+    recursive_mutex_user::set(*page_);
+    for (std::size_t p = 0; p < 2; ++p) hire<recursive_mutex_user>(p);
+    EXPECT_TRUE(eventually([&] { return page_->operations() > 0 && page_->stuck > 0; }, 60s));
+    const audit_verdict found = audited();
+    std::cout << "specimen: orphans=" << found.orphans.size() << " idle=" << found.idle.size() << "\n";
+    EXPECT_GE(found.orphans.size(), 1u) << found.describe();
+    EXPECT_EQ(found.idle.size(), 1u) << found.describe();
+    leave();
 }
 
 }  // namespace
