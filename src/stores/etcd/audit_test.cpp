@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <iostream>
+#include <random>
 #include <thread>
 
 namespace mortise::inline v0::stores::etcd {
@@ -24,6 +25,7 @@ using testing::audit_verdict;
 using testing::crowd;
 using testing::eventually;
 using testing::tcp_proxy;
+using testing::way;
 
 int rounds_of_faults(int usual) {
     return std::getenv("MORTISE_STORMS_IN_FULL") != nullptr ? 20 : usual;
@@ -116,6 +118,50 @@ TEST_F(etcd_audit, of_releases_while_the_only_endpoint_is_silent_for_longer_than
                                                            .silence = lease + 50ms,
                                                            .bound = lease + 2s}));
         }
+}
+
+class etcd_audit_alone : public servers::on_members<1> {
+protected:
+    static constexpr std::chrono::seconds lease = 2s;
+
+    crowd::plan contention(const std::string& url) const {
+        return {.urls = std::vector<std::string>(4, url), .lease = lease, .names = 12, .callers = 4, .stay = 10ms};
+    }
+    void expect_nothing_left_of(const char* what, const crowd& some) const {
+        expect_nothing_left(what, some.granted() + some.refused(),
+                            audit(
+                                lease + 2s, [this] { return records_at(url()); }, [&] { return some.admitted(); }));
+    }
+};
+
+TEST_F(etcd_audit_alone, of_a_crowd_while_the_member_stands_still) {
+    crowd some{contention(url("&timeout=500ms"))};
+    for (int round = 0; round < rounds_of_faults(1) && !HasFailure(); ++round) {
+        std::this_thread::sleep_for(300ms);
+        all().member(0).freeze();
+        std::this_thread::sleep_for(1500ms);
+        all().member(0).thaw();
+        expect_nothing_left_of("member stopped in a crowd", some);
+    }
+    some.rest();
+    expect_nothing_left_of("after the crowd", some);
+}
+
+TEST_F(etcd_audit_alone, of_a_crowd_whose_connections_are_cut_anywhere) {
+    tcp_proxy network{all().member(0).port()};
+    crowd some{contention(url_at(network.port(), "&timeout=500ms"))};
+    std::minstd_rand dice{1};
+    for (int round = 0; round < rounds_of_faults(1) && !HasFailure(); ++round) {
+        for (int n = 0; n < 10; ++n) {
+            std::this_thread::sleep_for(100ms);
+            network.cut_after(n % 2 == 0 ? way::to_client : way::to_server, dice() % 1000);
+        }
+        std::this_thread::sleep_for(100ms);
+        network.cut();
+        expect_nothing_left_of("connections cut in a crowd", some);
+    }
+    some.rest();
+    expect_nothing_left_of("after the crowd", some);
 }
 
 }  // namespace
