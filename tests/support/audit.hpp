@@ -12,10 +12,11 @@
 
 #include <chrono>
 #include <functional>
-#include <initializer_list>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mortise::testing {
