@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace mortise::stores::host {
+namespace mortise::inline v0::stores::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -220,4 +220,4 @@ TEST_F(host_store, what_a_program_prints_into_closed_descriptors_does_not_land_i
 }
 
 }  // namespace
-}  // namespace mortise::stores::host
+}  // namespace mortise::inline v0::stores::host

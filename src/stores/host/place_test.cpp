@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-namespace mortise::stores::host {
+namespace mortise::inline v0::stores::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -168,4 +168,4 @@ TEST_F(default_place, is_refused_when_others_could_have_a_hand_in_it) {
 }
 
 }  // namespace
-}  // namespace mortise::stores::host
+}  // namespace mortise::inline v0::stores::host
