@@ -11,6 +11,7 @@ std::thread quiet_thread(const char* name, std::function<void()> work) {
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
+    ::sigdelset(&all, SIGBUS);  // a fault in a thread that blocks it ends the program, whatever handler there is
     ::pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited by what is started now
     std::thread started;
     std::string failed;
