@@ -98,7 +98,7 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
             c->in_flight.store(false, std::memory_order_release);
             if (c->asked->unanswered > 0) --c->asked->unanswered;
             c->asked->failures = 0;
-            c->asked->trouble.clear();
+            c->asked->trouble = said.is == verdict::queued ? std::move(said.detail) : std::string{};
             if (said.is == verdict::granted) {
                 said.grant.counted_from = std::min(said.grant.counted_from, sent);
                 take(c, said.grant, now, todo);

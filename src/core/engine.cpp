@@ -321,7 +321,11 @@ void engine::leave(const std::shared_ptr<claimant>& who, const std::string& name
             todo.ask = c;
         } else {
             refusal no = in_the_way(*c, unheard ? errc::unreachable : why, ahead);
-            const std::string because = what.empty() && unheard ? silence_of(*c) : what;
+            const bool held_up = why == errc::timed_out && c->asked && !c->asked->trouble.empty();
+            const std::string because = !what.empty() ? what
+                                        : unheard     ? silence_of(*c)
+                                        : held_up     ? c->asked->trouble
+                                                      : std::string{};
             if (!because.empty()) no.detail = refuse(no.reason, name, because).detail;
             todo.refused.emplace_back(who, std::move(no));
             who->is = claimant::phase::over;
