@@ -6,10 +6,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
-#include <thread>
 #include <vector>
-
-#include <fcntl.h>
 
 namespace mortise::inline v0::stores::host {
 namespace {
@@ -26,29 +23,12 @@ std::uint64_t fnv1a(std::string_view text) {
 }  // namespace
 
 std::uint32_t* ledger::buckets() const noexcept {
-    return reinterpret_cast<std::uint32_t*>(base_ + buckets_at);
+    return reinterpret_cast<std::uint32_t*>(front_ + buckets_at);
 }
 
-ledger::access::access(ledger& of, std::chrono::milliseconds at_most) : of_(of), here_(of.threads_, std::defer_lock) {
-    if (at_most >= patience) {
-        here_.lock();
-    } else {
-        const auto until = std::chrono::steady_clock::now() + at_most;
-        while (!here_.try_lock()) {
-            if (std::chrono::steady_clock::now() > until)
-                throw error(errc::unreachable, "host store in " + of_.where_.directory + ": busy");
-            std::this_thread::sleep_for(std::chrono::microseconds{100});
-        }
-    }
-    of_.take(at_most);
-}
-
-ledger::access::~access() {
-    if (of_.head().journal.count != 0) of_.undo();
-    of_.give_back();
-}
-
+// Nothing of it counts once something is wrong.
 void ledger::access::commit() noexcept {
+    if (!sound()) return;
     of_.commit();
     freed_ = false;
 }
@@ -58,7 +38,51 @@ void ledger::access::pause() noexcept {
 }
 
 bool ledger::access::has(block_number n) const noexcept {
-    return n > 0 && n <= of_.head().total_blocks;
+    return of_.block_at(n) != nullptr;
+}
+
+const claim_block* ledger::access::claim_at(block_number n) const noexcept {
+    const block_head* const there = of_.block_at(n);
+    return there != nullptr && there->kind == block_head::claim ? static_cast<const claim_block*>(there) : nullptr;
+}
+
+void ledger::access::broken() noexcept {
+    of_.damaged_ = true;
+}
+
+bool ledger::access::sound() const noexcept {
+    return !of_.damaged();
+}
+
+void ledger::access::must_be_sound() const {
+    if (!sound()) of_.fail_damaged();
+}
+
+bool ledger::access::left(block_number n) noexcept {
+    return left_word(&claim(n)).load(std::memory_order_relaxed) == mark_of(claim(n).id);
+}
+
+// Both neighbours must agree. So no list leads in a circle: its first has nobody before it, and no other has two.
+block_number ledger::access::first(const claim_list& of) noexcept {
+    if (of.first != 0 && claim(of.first).previous != 0) broken();
+    return sound() ? of.first : 0;
+}
+
+block_number ledger::access::last(const claim_list& of) noexcept {
+    if (of.last != 0 && claim(of.last).next != 0) broken();
+    return sound() ? of.last : 0;
+}
+
+block_number ledger::access::after(block_number n) noexcept {
+    const block_number next = claim(n).next;
+    if (next != 0 && claim(next).previous != n) broken();
+    return sound() ? next : 0;
+}
+
+block_number ledger::access::before(block_number n) noexcept {
+    const block_number previous = claim(n).previous;
+    if (previous != 0 && claim(previous).next != n) broken();
+    return sound() ? previous : 0;
 }
 
 void ledger::grow() {
@@ -68,10 +92,9 @@ void ledger::grow() {
     if (std::uint64_t{h.total_blocks} + more > most_blocks)
         throw error(errc::exhausted,
                     "host store in " + where_.directory + ": it holds 1 GiB of locks, which is the limit");
-    const auto from = static_cast<off_t>(blocks_at + std::uint64_t{h.total_blocks} * block_size);
-    if (const int failed = ::posix_fallocate(file_, from, off_t{more} * block_size); failed != 0)
-        throw error(errc::exhausted, "host store in " + where_.directory + ": cannot grow: " + std::strerror(failed) +
-                                         "; free some space on its file system");
+    const std::uint64_t end = blocks_at + std::uint64_t{h.total_blocks} * block_size;
+    make_room(end, end + std::uint64_t{more} * block_size);
+    reach(h.total_blocks + more);
     const block_number first = h.total_blocks + 1;
     for (block_number n = first; n < first + more; ++n) {
         block(n)->kind = block_head::free;
@@ -89,6 +112,8 @@ block_number ledger::access::allocate(std::uint32_t kind) {
     if (h.free_first == 0) of_.grow();
     const block_number n = h.free_first;
     block_head& fresh = *of_.block(n);
+    if (fresh.kind != block_head::free) broken();
+    must_be_sound();
     set(h.free_first, fresh.next);
     set(h.free_blocks, h.free_blocks - 1);
     set(fresh.kind, kind);
@@ -112,8 +137,9 @@ std::uint32_t& ledger::access::bucket_of(std::string_view name) noexcept {
 
 block_number ledger::access::find(std::string_view text) noexcept {
     block_number n = bucket_of(text);
-    while (n != 0 && name(n).text() != text) n = name(n).next;
-    return n;
+    for (std::uint32_t met = 0; n != 0 && name(n).text() != text; n = name(n).next)
+        if (++met > of_.reachable_.load(std::memory_order_relaxed)) broken();
+    return sound() ? n : 0;
 }
 
 block_number ledger::access::add(std::string_view text) {
@@ -134,7 +160,8 @@ block_number ledger::access::add(std::string_view text) {
 
 void ledger::access::remove(block_number n) noexcept {
     std::uint32_t* link = &bucket_of(name(n).text());
-    while (*link != n) link = &name(*link).next;
+    while (*link != n && *link != 0) link = &name(*link).next;
+    if (*link == 0) return broken();
     set(*link, name(n).next);
     free(n);
 }
@@ -169,7 +196,11 @@ void ledger::access::unlink(claim_list& from, block_number n) noexcept {
 void ledger::access::each(const std::function<void(block_number)>& visit) {
     std::vector<block_number> names;
     for (std::uint32_t bucket = 0; bucket < bucket_count; ++bucket)
-        for (block_number n = of_.buckets()[bucket]; n != 0; n = name(n).next) names.push_back(n);
+        for (block_number n = of_.buckets()[bucket]; n != 0; n = name(n).next) {
+            names.push_back(n);
+            if (names.size() > of_.reachable_.load(std::memory_order_relaxed)) broken();
+        }
+    must_be_sound();
     for (std::size_t i = 0; i < names.size(); ++i) {
         if (i % 64 == 0) of_.head().turns.fetch_add(1, std::memory_order_relaxed);  // it takes long, but it moves
         visit(names[i]);
@@ -178,14 +209,15 @@ void ledger::access::each(const std::function<void(block_number)>& visit) {
 
 std::string ledger::access::problem() {
     const header& h = of_.head();
-    std::vector<bool> met(h.total_blocks + 1);
+    std::vector<bool> met(of_.reachable_.load() + 1);
     std::string wrong;
+    if (!sound()) return "something leads astray";
     const auto meet = [&](block_number n, std::uint32_t kind, const char* where) {
         if (!has(n)) {
             wrong = std::string(where) + " leads outside";
         } else if (met[n]) {
             wrong = std::string(where) + " leads to a block that is already in use";
-        } else if (of_.block(n)->kind != kind) {
+        } else if (of_.block_at(n)->kind != kind) {
             wrong = std::string(where) + " leads to a block of another kind";
         } else {
             met[n] = true;
@@ -214,7 +246,7 @@ std::string ledger::access::problem() {
             if (weight != name(n).used) return "the weight of the holders is wrong";
         }
     std::uint32_t free = 0;
-    for (block_number n = h.free_first; n != 0; n = of_.block(n)->next, ++free)
+    for (block_number n = h.free_first; n != 0; n = of_.block_at(n)->next, ++free)
         if (!meet(n, block_head::free, "the free list")) return wrong;
     if (free != h.free_blocks)
         return "the free list has " + std::to_string(free) + " blocks, not " + std::to_string(h.free_blocks);
@@ -223,7 +255,7 @@ std::string ledger::access::problem() {
 }
 
 base::ended_claim& ledger::access::last_end(const claim_id& id) noexcept {
-    return reinterpret_cast<base::ended_claim*>(of_.base_ + ends_at)[id.bits[0] % end_count];
+    return reinterpret_cast<base::ended_claim*>(of_.front_ + ends_at)[id.bits[0] % end_count];
 }
 
 // Without the journal: a process that is killed in here leaves something that nobody finds.

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <random>
+#include <vector>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +20,7 @@ namespace mortise::inline v0::stores::host {
 namespace {
 
 constexpr std::size_t most_open = 256;
+constexpr std::size_t most_asked_for = 128;  // in a crowd, by each that comes
 
 // For reading too: a pipe that only its dead owner could read would send us SIGPIPE. Nothing but a pipe: in a directory that
 // others may write, a name can lead anywhere.
@@ -73,12 +76,12 @@ bool bells::answer() noexcept {
     return lost;
 }
 
-void bells::ring(session whose, call what) noexcept {
+bool bells::ring(session whose, call what) noexcept {
     std::scoped_lock guard{mutex_};
     auto it = others_.find(whose);
     if (it == others_.end()) {
         const int fd = open_pipe(path_of(whose));
-        if (fd < 0) return;  // it is gone; if not, it looks by itself now and then
+        if (fd < 0) return false;  // it is gone; if not, it looks by itself now and then
         if (others_.size() >= most_open) {
             ::close(others_.begin()->second);
             others_.erase(others_.begin());
@@ -89,7 +92,9 @@ void bells::ring(session whose, call what) noexcept {
     if (::write(it->second, &byte, 1) < 0 && errno != EAGAIN) {
         ::close(it->second);
         others_.erase(it);
+        return false;
     }
+    return true;
 }
 
 void bells::take_down(session whose) const noexcept {
@@ -98,12 +103,15 @@ void bells::take_down(session whose) const noexcept {
 
 void bells::take_down_those_of_the_dead(const host::seats& who) const noexcept {
     std::error_code failed;
+    std::vector<std::pair<seat, std::filesystem::path>> all;
     for (const auto& file : std::filesystem::directory_iterator(directory_, failed)) {
         seat whose;
-        if (std::sscanf(file.path().filename().c_str(), "bell-%u-%u-", &whose.number, &whose.term) == 2 &&
-            !who.alive(whose))
-            ::unlink(file.path().c_str());
+        if (std::sscanf(file.path().filename().c_str(), "bell-%u-%u-", &whose.number, &whose.term) == 2)
+            all.emplace_back(whose, file.path());
     }
+    const std::size_t start = all.size() > most_asked_for ? std::random_device{}() : 0;
+    for (std::size_t i = 0; i < std::min(all.size(), most_asked_for); ++i)
+        if (const auto& [whose, path] = all[(start + i) % all.size()]; !who.alive(whose)) ::unlink(path.c_str());
 }
 
 }  // namespace mortise::inline v0::stores::host

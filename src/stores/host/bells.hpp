@@ -29,7 +29,7 @@ public:
     int descriptor() const noexcept { return own_; }
     bool answer() noexcept;  // empties it; true: somebody lost something
 
-    void ring(session whose, call what) noexcept;
+    bool ring(session whose, call what) noexcept;  // false: there is none to be rung
     void take_down(session whose) const noexcept;
     void take_down_those_of_the_dead(const host::seats& who) const noexcept;
 

@@ -73,7 +73,7 @@ TEST_F(host_borders, a_process_of_another_pid_namespace_that_is_stopped_inside_i
     }};
     if (inside.await() == 's') GTEST_SKIP() << "cannot make a pid namespace";
     client locks{url_};
-    const attempt got = locks.try_acquire("x", {.wait = 20s});
+    const attempt got = locks.try_acquire("x", {.wait = 4s});
     ASSERT_FALSE(got);
     EXPECT_THAT(got.refusal().describe(), ::testing::HasSubstr("a process of another pid namespace"));
     ::kill(first_child_of(other.pid()), SIGKILL);

@@ -4,33 +4,66 @@
 
 #include <map>
 #include <optional>
+#include <random>
 
 namespace mortise::inline v0::stores::host {
+namespace {
 
-bool is_alive(const ledger& in, session who) noexcept {
-    return in.alive(seat_of(who), who);
+constexpr std::size_t most_asked_after = 128;
+
+// Every session that has a claim: whether it is gone, as far as is known.
+std::map<session, bool> sessions_gone(ledger& where, ledger::access& in) {
+    std::map<session, bool> gone;
+    in.each([&](block_number n) {
+        const auto note = [&](block_number c) {
+            for (; c != 0; c = in.after(c)) {
+                bool& known = gone[in.claim(c).session];
+                known = known || in.left(c);
+            }
+        };
+        note(in.first(in.name(n).holders));
+        note(in.first(in.name(n).queue));
+    });
+    auto next = gone.begin();
+    if (gone.size() > most_asked_after)
+        std::advance(next, static_cast<std::ptrdiff_t>(std::random_device{}() % gone.size()));
+    for (std::size_t asked = 0; asked < std::min(gone.size(), most_asked_after); ++asked) {
+        if (!next->second) next->second = !is_alive(where, next->first);
+        if (++next == gone.end()) next = gone.begin();
+    }
+    return gone;
 }
 
-std::vector<std::pair<std::string, base::effects>> bury_all(ledger& where) {
+}  // namespace
+
+bool is_alive(const ledger& in, session who) noexcept {
+    return in.alive(seat_of(who));
+}
+
+bool has_owner(const ledger& in, const named_state& state, block_number claim) noexcept {
+    return !state.left(claim) && is_alive(in, state.at(claim).session);
+}
+
+std::vector<std::pair<std::string, base::effects>> bury_all(ledger& where, std::chrono::milliseconds at_most) {
     std::vector<std::pair<std::string, base::effects>> all;
-    ledger::access in{where};
-    std::map<session, bool> lives;  // asked once each
+    ledger::access in{where, at_most};
+    const std::map<session, bool> gone = sessions_gone(where, in);
     in.each([&](block_number n) {
-        const auto dead = [&](block_number c) {
-            const auto [it, fresh] = lives.emplace(in.claim(c).session, true);
-            if (fresh) it->second = is_alive(where, it->first);
-            return !it->second;
+        std::set<session> dead;
+        const auto note = [&](block_number c) {
+            for (; c != 0; c = in.after(c))
+                if (gone.at(in.claim(c).session)) dead.insert(in.claim(c).session);
         };
-        bool any = in.name(n).holders.count + in.name(n).queue.count == 0;  // killed before it forgot the name
-        for (block_number c = in.name(n).holders.first; c != 0; c = in.claim(c).next) any = any || dead(c);
-        for (block_number c = in.name(n).queue.first; c != 0; c = in.claim(c).next) any = any || dead(c);
-        if (!any) return;
+        const bool empty = in.name(n).holders.count + in.name(n).queue.count == 0;  // killed before it forgot the name
+        note(in.first(in.name(n).holders));
+        note(in.first(in.name(n).queue));
+        if (!empty && dead.empty()) return;
         auto& [name, out] = all.emplace_back(std::string(in.name(n).text()), base::effects{});
         named_state state{in, name};
-        for (const auto& [who, is_there] : lives)
-            if (!is_there) state.drop_session(who, base::instant::at(boot_clock::now()), out);
+        for (const session who : dead) state.drop_session(who, base::instant::at(boot_clock::now()), out);
         state.finish();
     });
+    in.must_be_sound();
     return all;
 }
 
@@ -41,10 +74,10 @@ std::set<session> bury_those_in_the_way(const ledger& in, named_state& state, ba
         std::optional<session> gone;
         const auto check = [&](block_number n) {
             const base::kept_claim c = state.at(n);
-            if (gone || c.detached || living.contains(c.session)) return;
-            if (is_alive(in, c.session)) {
+            if (gone || c.detached) return;
+            if (!state.left(n) && (living.contains(c.session) || is_alive(in, c.session))) {
                 living.insert(c.session);
-            } else {
+            } else if (!buried.contains(c.session)) {
                 gone = c.session;
             }
         };

@@ -1,7 +1,7 @@
 #include "stores/host/checkup.hpp"
 
 #include "base/text.hpp"
-#include "stores/host/bells.hpp"
+#include "stores/host/burying.hpp"
 #include "stores/host/named_state.hpp"
 #include "stores/host/place.hpp"
 
@@ -43,6 +43,15 @@ std::optional<finding> what_it_is_on(const place& where) {
     return finding{note, "on a file system in memory: detached claims end with the machine, as do all others", {}};
 }
 
+finding places(const ledger& records) {
+    const std::uint32_t taken = records.seats().taken();
+    const std::string said =
+        std::to_string(taken) + " of " + std::to_string(seats::count) + " seats for processes taken";
+    if (taken < seats::count - seats::count / 10) return {good, said, {}};
+    return {warning, said,
+            "use another directory (host:/path) for some of the processes; until then claims wait for a seat"};
+}
+
 // Also whether the ledger can be had at all: a stopped process may be inside.
 std::vector<finding> contents(ledger& records) {
     std::vector<finding> found;
@@ -58,7 +67,7 @@ std::vector<finding> contents(ledger& records) {
         for (block_number c = state.first_holder(); c != 0; c = state.after(c)) {
             ++holds;
             const base::kept_claim held = state.at(c);
-            if (!held.detached && !records.alive(seat_of(held.session), held.session)) ++dead;
+            if (!held.detached && !has_owner(records, state, c)) ++dead;
         }
     });
     found.push_back({good, "answers within " + base::readable(got - begun), {}});
@@ -82,6 +91,7 @@ std::vector<finding> check_up(const place& where, ledger& records) {
     std::vector<finding> found{where_it_is(where)};
     if (auto more = what_it_is_on(where)) found.push_back(*std::move(more));
     if (auto more = room(where)) found.push_back(*std::move(more));
+    found.push_back(places(records));
     for (auto& one : contents(records)) found.push_back(std::move(one));
     return found;
 }

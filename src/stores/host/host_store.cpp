@@ -7,6 +7,7 @@
 #include "stores/host/checkup.hpp"
 #include "stores/host/named_state.hpp"
 #include "stores/host/own_claims.hpp"
+#include "stores/host/pending_claims.hpp"
 #include "stores/host/place.hpp"
 #include "stores/host/promised.hpp"
 #include "stores/host/raw.hpp"
@@ -26,8 +27,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How often a waiting client looks for holders that died or whose lease ended: nobody tells it of those.
+// How often the next in line looks for holders that died or whose lease ended: nobody tells it of those. Whoever stands further
+// back looks as many times more rarely, up to a limit: in a crowd all of them together would leave no time for work.
 constexpr milliseconds look_every{20};
+constexpr std::size_t slowest_pace = 50;
+constexpr std::size_t pace_after_a_failure = 5;
+
+// How long a claim that waits may keep its caller's thread if a slow process is inside the store. Then it goes on waiting
+// without one.
+constexpr milliseconds callers_patience{1900};
 
 // How long the io thread may be kept by another process's being inside the store. It has other holds to care for.
 constexpr milliseconds short_patience{50};
@@ -35,8 +43,9 @@ constexpr milliseconds short_patience{50};
 // A release that does not get through in this time is owed, and made up for later.
 constexpr milliseconds release_patience{200};
 
-// How often a client makes sure that the files are still there.
-constexpr std::chrono::seconds check_every{1};
+// How often a client makes sure that the files are still there, when it asks and when it only holds.
+constexpr milliseconds check_every{100};
+constexpr std::chrono::seconds watch_every{1};
 
 // What this thread last saw at a berth before it asked for a lock: whatever happens there from then on must not be slept
 // through.
@@ -69,9 +78,10 @@ public:
     void close() noexcept override;
 
 private:
-    void connect();
-    void sit_down();
+    void connect(seats::hurry how = seats::hurry::now);
+    void sit_down(seats::hurry how);
     void sweep();
+    std::shared_ptr<ledger> to_look_at();
 
     template <class Verb>
     auto with(std::string_view name, block_number hint, milliseconds patience, Verb&& verb);
@@ -82,11 +92,16 @@ private:
     bool pay();
     void tell(const std::string& name, const base::effects& out);
     void tell_granted(const std::string& name, const base::effects::notice& what);
-    spi::claim_answer ask(const spi::claim_request& wanted);
+    spi::claim_answer ask(const spi::claim_request& wanted, milliseconds patience);
+    spi::claim_answer not_yet(const spi::claim_request& wanted, const not_now& why);
+    bool ask_for_pending();
 
-    void look(const own_claims::found& at_these, bool closely);
-    void look_later();
+    std::size_t look(const own_claims::found& at_these, bool closely);
+    void look_again(std::size_t pace);
+    void look_around();
+    void watch_files();
     bool still_in_place();
+    void leave_claims_behind();
 
     const mortise::promises promised_ = promised();
     const place where_;
@@ -101,22 +116,31 @@ private:
     std::atomic<bool> closed_{false};
     std::atomic<spi::time_point> next_check_{spi::time_point{}};
 
-    std::atomic<bool> looking_{false};
+    std::atomic<spi::time_point> next_look_{spi::time_point::max()};
+    std::atomic<bool> watching_{false};
     own_claims ours_;
+    pending_claims pending_;
 };
 
-void host_store::connect() {
+void host_store::connect(seats::hurry how) {
     if (connected_.load(std::memory_order_acquire)) return;
     std::scoped_lock guard{connecting_};
-    if (!bells_) sit_down();
+    if (!bells_) sit_down(how);
     if (!connected_) sweep();
     connected_ = true;
 }
 
-void host_store::sit_down() {
+// Who only looks needs no seat.
+std::shared_ptr<ledger> host_store::to_look_at() {
+    auto records = connected_.load(std::memory_order_acquire) ? ledger_ : ledger::look_at(where_);
+    records->check_in_place();
+    return records;
+}
+
+void host_store::sit_down(seats::hurry how) {
     const base::standard_descriptors_taken out_of_the_way;
     static constinit std::atomic<std::uint32_t> clients{1};
-    ledger_ = ledger::open(where_);
+    ledger_ = ledger::open(where_, how);
     session_ = session_of(ledger_->seats().mine(), clients.fetch_add(1));
     const int directory = where_.open_directory();
     const mode_t mode = where_.file_mode(directory);
@@ -133,9 +157,12 @@ void host_store::sit_down() {
     }
 }
 
-// What processes left behind that are gone: their claims and their bells.
+// What processes left behind that are gone: their claims and their bells. In a crowd somebody else will.
 void host_store::sweep() {
-    for (const auto& [name, out] : bury_all(*ledger_)) tell(name, out);
+    try {
+        for (const auto& [name, out] : bury_all(*ledger_, release_patience)) tell(name, out);
+    } catch (const not_now&) {
+    }
     bells_->take_down_those_of_the_dead(ledger_->seats());
 }
 
@@ -148,6 +175,7 @@ auto host_store::with(std::string_view name, block_number hint, milliseconds pat
         named_state state{in, name, hint};
         auto said = verb(state, base::instant::at(boot_clock::now()), out);
         state.finish();
+        in.must_be_sound();
         return said;
     }();
     try {
@@ -189,9 +217,7 @@ void host_store::tell_granted(const std::string& name, const base::effects::noti
     if (what.session == session_) {
         if (ours_.stops_waiting(what.id)) around_.events.granted(name, what.id, what.grant);
     } else if (what.berth == 0 || !ledger::wake(ledger_->berth(what.berth))) {
-        if (alive(what.session)) {
-            bells_->ring(what.session, bells::call::granted);
-        } else {
+        if (!alive(what.session) || !bells_->ring(what.session, bells::call::granted)) {
             with(name, 0, short_patience, [&](named_state& state, base::instant at, base::effects& out) {
                 bury(state, at, out);
                 return 0;
@@ -201,33 +227,79 @@ void host_store::tell_granted(const std::string& name, const base::effects::noti
 }
 
 void host_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) {
+    using enum spi::claim_answer::verdict;
     spi::claim_answer answer;
     try {
-        connect();
-        if (wanted.berth != 0) {
-            const auto& berth = ledger_->berth(wanted.berth);
-            seen_before_asking = {&berth, berth.load()};
+        if (const auto why = pending_.why(wanted.id)) {
+            answer = {.is = queued, .detail = *why};
+        } else {
+            connect();
+            check_files(boot_clock::now());
+            if (wanted.berth != 0) {
+                const auto& berth = ledger_->berth(wanted.berth);
+                seen_before_asking = {&berth, berth.load()};
+            }
+            // Asked again, it is the io thread's business.
+            const bool again = ours_.find(wanted.id).has_value();
+            answer = ask(wanted, again ? short_patience : wanted.queue ? callers_patience : ledger::patience);
         }
-        answer = ask(wanted);
+    } catch (const not_now& e) {
+        answer = not_yet(wanted, e);
     } catch (const std::exception& e) {
         const auto* said = dynamic_cast<const error*>(&e);
         // Asked again, it may well be granted or queued; it is looked at soon.
-        using enum spi::claim_answer::verdict;
         answer = {.is = ours_.find(wanted.id) ? unknown : refused,
                   .reason = said != nullptr ? said->code() : make_error_code(errc::unreachable),
                   .detail = e.what()};
     }
-    if (answer.is == spi::claim_answer::verdict::queued) look_later();
+    if (answer.is == queued) look_again(1);
+    if (answer.is == queued || answer.is == granted) watch_files();
     done(std::move(answer));
 }
 
-spi::claim_answer host_store::ask(const spi::claim_request& wanted) {
+// It waits in the ledger already, or it waits here until it can. One that takes the place of a hold does not: it could not be
+// withdrawn without knowing whether it did.
+spi::claim_answer host_store::not_yet(const spi::claim_request& wanted, const not_now& why) {
     using enum spi::claim_answer::verdict;
-    const auto known = ours_.find(wanted.id);  // then it is asked again, by the io thread
-    const auto patience = known ? short_patience : ledger::patience;
+    const bool known = ours_.find(wanted.id).has_value();
+    const bool replaces = wanted.instead_of != claim_id{};
+    if (!wanted.queue || (replaces && !known))
+        return {.is = known || replaces ? unknown : refused, .reason = why.code(), .detail = why.what()};
+    if (!known) pending_.add(wanted, why.what());
+    return {.is = queued, .detail = why.what()};
+}
+
+// True: some are still pending.
+bool host_store::ask_for_pending() {
+    using enum spi::claim_answer::verdict;
+    for (const auto& kept : pending_.all()) {
+        const spi::claim_request& wanted = **kept;
+        spi::claim_answer answer{.is = refused};
+        try {
+            connect(seats::hurry::can_wait);
+            check_files(boot_clock::now());
+            answer = ask(wanted, short_patience);
+        } catch (const not_now& e) {  // nor would the others get in
+            pending_.explain(e.what());
+            return true;
+        } catch (const std::exception&) {
+        }
+        if (!pending_.remove(wanted.id)) {  // withdrawn meanwhile
+            release(wanted.name, wanted.id, [](spi::release_answer) {});
+        } else if (answer.is == granted) {
+            around_.events.granted(wanted.name, wanted.id, answer.grant);
+        } else if (answer.is != queued) {  // it asks anew, and is told why
+            around_.events.lost(wanted.name, wanted.id);
+        }
+    }
+    return false;
+}
+
+spi::claim_answer host_store::ask(const spi::claim_request& wanted, milliseconds patience) {
+    using enum spi::claim_answer::verdict;
+    const auto known = ours_.find(wanted.id);
     return with(
         wanted.name, known ? known->block : 0, patience, [&](named_state& state, base::instant at, base::effects& out) {
-            check_files(at.now);
             const auto once = [&] {
                 return state.claim(base::kept_claim::of(wanted, session_, from_), wanted.capacity, wanted.queue, at,
                                    out);
@@ -268,12 +340,18 @@ void host_store::release(std::string_view name, const claim_id& id, spi::reply<s
     spi::release_answer answer = spi::release_answer::unknown;
     const auto mine = ours_.forget(id);
     try {
-        connect();
-        answer = let_go(name, id, mine ? mine->block : 0, release_patience);
+        if (pending_.remove(id)) {
+            answer = spi::release_answer::released;
+        } else {
+            connect();
+            answer = let_go(name, id, mine ? mine->block : 0, release_patience);
+        }
     } catch (const std::exception&) {
-        if (mine) ours_.owe({std::string(name), id});  // nobody else will do it while this process lives
+        // Nobody else will do it while this process lives.
+        if (mine) ours_.owe({std::string(name), id, mine->block});
+        if (closed_) leave_claims_behind();
     }
-    if (answer == spi::release_answer::unknown) look_later();
+    if (answer == spi::release_answer::unknown) look_again(1);
     done(answer);
 }
 
@@ -288,7 +366,7 @@ spi::release_answer host_store::let_go(std::string_view name, const claim_id& id
 bool host_store::pay() {
     while (const auto next = ours_.next_owed()) {
         try {
-            let_go(next->name, next->id, 0, short_patience);
+            if (!ledger_->damaged()) let_go(next->name, next->id, next->block, short_patience);
         } catch (const std::exception&) {
             ours_.owe(*next);
             return false;
@@ -300,19 +378,19 @@ bool host_store::pay() {
 void host_store::list(spi::reply<spi::listing> done) {
     spi::listing all;
     try {
-        connect();
-        check_files(boot_clock::now());
-        ledger::access in{*ledger_};
+        const auto records = to_look_at();
+        ledger::access in{*records};
         const auto now = boot_clock::now();
         in.each([&](block_number n) {
             const std::string name{in.name(n).text()};
             const named_state state{in, name};
             for (block_number c = state.first_holder(); c != 0; c = state.after(c)) {
                 const base::kept_claim held = state.at(c);
-                if (now < held.ends && (held.detached || alive(held.session)))
+                if (now < held.ends && (held.detached || has_owner(*records, state, c)))
                     all.holds.push_back({name, state.describe(c, now), state.capacity(), held.weight, state.waiting()});
             }
         });
+        in.must_be_sound();
         std::stable_sort(all.holds.begin(), all.holds.end(),
                          [](const auto& a, const auto& b) { return a.name < b.name; });
     } catch (const error& e) {
@@ -344,9 +422,7 @@ void host_store::break_hold(const spi::break_request& which, spi::reply<spi::bre
 void host_store::check(spi::reply<std::vector<finding>> done) {
     std::vector<finding> found;
     try {
-        connect();
-        ledger_->check_in_place();
-        found = check_up(where_, *ledger_);
+        found = check_up(where_, *to_look_at());
     } catch (const std::exception& e) {
         found.push_back(
             {finding::grade::problem, e.what(), "mend what the message names; until then nothing is granted"});
@@ -363,10 +439,11 @@ void host_store::sleep(spi::sleeper& who) {
     while (true) {
         int was = spi::sleeper::awake;
         if (!who.is.compare_exchange_strong(was, spi::sleeper::asleep)) return;
-        ledger::sleep(berth, seen);
-        seen = berth.load();
+        const bool woken = ledger::sleep(berth, seen);
         was = spi::sleeper::asleep;
         if (!who.is.compare_exchange_strong(was, spi::sleeper::awake)) return;
+        if (!woken) continue;
+        seen = berth.load();
         if (!closed_) look(ours_.at_berth(who.berth), false);
     }
 }
@@ -375,11 +452,13 @@ void host_store::wake(spi::sleeper& who) noexcept {
     const std::uint32_t berth = who.berth;
     if (who.is.exchange(spi::sleeper::answered) != spi::sleeper::asleep) return;
     who.is.notify_one();
-    if (connected_.load(std::memory_order_acquire)) ledger::wake(ledger_->berth(berth));
+    if (connected_.load(std::memory_order_acquire) && !ledger_->damaged()) ledger::wake(ledger_->berth(berth));
 }
 
-// Who of ours was granted, or thrown out, meanwhile. Closely: also whether whoever is in the way lives.
-void host_store::look(const own_claims::found& at_these, bool closely) {
+// Who of ours was granted, or thrown out, meanwhile. Closely: also whether whoever is in the way lives. The best place of those
+// that still wait, as far as it was counted.
+std::size_t host_store::look(const own_claims::found& at_these, bool closely) {
+    std::size_t best = slowest_pace;
     for (const auto& [id, known] : at_these) {
         std::optional<spi::grant> granted;
         bool lost = false;
@@ -392,50 +471,79 @@ void host_store::look(const own_claims::found& at_these, bool closely) {
                      }
                      if (const block_number mine = state.find_holder(of)) {
                          granted = state.at(mine).grant();
+                     } else if (const block_number waits = state.find_waiter(of)) {
+                         best = std::min(best, state.place_of(waits, slowest_pace));
                      } else {
-                         lost = !state.find_waiter(of);
+                         lost = true;
                      }
                      return 0;
                  });
         } catch (const std::exception&) {
+            best = std::min(best, pace_after_a_failure);
             continue;  // looked at again soon
         }
         if (granted && ours_.stops_waiting(id)) around_.events.granted(known.name, id, *granted);
         if (lost && ours_.forget(id)) around_.events.lost(known.name, id);
     }
+    return best;
 }
 
-// Nobody will be let in by files that others no longer find: who waits there is sent away, and told why when it asks anew.
+// Nobody is let in by files that others no longer find, and what is held in them others may hold as well: whoever waits or
+// holds is told, and learns why when it asks anew.
 bool host_store::still_in_place() {
     try {
-        check_files(boot_clock::now());
+        if (connected_) ledger_->check_in_place();
         return true;
     } catch (const std::exception&) {
-        for (const auto& one : ours_.waiting())
+        for (const auto& one : ours_.all())
             if (ours_.forget(one.first)) around_.events.lost(one.second.name, one.first);
         return false;
     }
 }
 
-void host_store::look_later() {
-    if (looking_.exchange(true) || closed_) return;
+// Sooner, if a look at another pace is already due later.
+void host_store::look_again(std::size_t pace) {
+    const auto when = around_.clock.now() + look_every * pace;
+    auto due = next_look_.load();
+    while (when < due && !next_look_.compare_exchange_weak(due, when)) {
+    }
+    if (when >= due || closed_) return;
     try {
-        around_.clock.at(around_.clock.now() + look_every, [this] {
-            if (closed_) return;
-            looking_ = false;
-            const bool paid = pay();
-            const own_claims::found waiting = ours_.waiting();
-            if (!waiting.empty() && still_in_place()) look(waiting, true);
-            if (!waiting.empty() || !paid) look_later();
+        around_.clock.at(when, [this, when] {
+            spi::time_point expected = when;
+            if (!closed_ && next_look_.compare_exchange_strong(expected, spi::time_point::max())) look_around();
         });
     } catch (const std::exception&) {  // no timer to be had: the next that waits tries again
-        looking_ = false;
+        next_look_ = spi::time_point::max();
+    }
+}
+
+void host_store::look_around() {
+    const bool paid = pay();
+    const bool pending = ask_for_pending();
+    const own_claims::found waiting = ours_.waiting();
+    std::size_t pace = waiting.empty() || !still_in_place() ? slowest_pace : look(waiting, true);
+    if (!paid || pending) pace = 1;
+    if (!paid || pending || !waiting.empty()) look_again(pace);
+}
+
+// While anything is held.
+void host_store::watch_files() {
+    if (watching_.load(std::memory_order_relaxed) || watching_.exchange(true) || closed_) return;
+    try {
+        around_.clock.at(around_.clock.now() + watch_every, [this] {
+            watching_ = false;
+            if (!closed_ && !ours_.none() && still_in_place()) watch_files();
+        });
+    } catch (const std::exception&) {
+        watching_ = false;
     }
 }
 
 void host_store::close() noexcept {
     if (closed_.exchange(true)) return;
     ours_.close();
+    pending_.clear();
     if (!bells_) return;
     around_.clock.unwatch(bells_->descriptor());
     try {
@@ -446,11 +554,17 @@ void host_store::close() noexcept {
                 state.drop_session(session_, at, out);
                 return 0;
             });
-        if (!pay()) ledger_->give_up(session_);
+        if (!pay()) leave_claims_behind();
     } catch (const std::exception&) {
-        ledger_->give_up(session_);  // whoever meets its claims buries them
+        leave_claims_behind();
     }
     bells_->take_down(session_);
+}
+
+// Whoever meets them buries them.
+void host_store::leave_claims_behind() {
+    for (const auto& [id, known] : ours_.all()) ledger_->leave_behind(known.block, id);
+    while (const auto owed = ours_.next_owed()) ledger_->leave_behind(owed->block, owed->id);
 }
 
 }  // namespace

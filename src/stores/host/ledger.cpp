@@ -1,12 +1,12 @@
 #include "stores/host/ledger.hpp"
 
+#include "stores/host/bus_guard.hpp"
 #include "stores/host/format.hpp"
 
 #include <mortise/error.hpp>
 
 #include <algorithm>
 #include <array>
-#include <climits>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
@@ -14,11 +14,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace mortise::inline v0::stores::host {
@@ -33,43 +32,30 @@ std::array<char, 40> boot_id() {
     return id[35] != 0 ? id : std::array<char, 40>{};
 }
 
-// A futex word has 32 bits: taken, 10 of seat, 20 of its term, and whether somebody waits.
-constexpr std::uint32_t taken = 1u << 31;
-constexpr std::uint32_t term_mask = (1u << 20) - 1;
-std::uint32_t code_of(const seat& who) {
-    return taken | who.number << 21 | (who.term & term_mask) << 1;
-}
-std::uint32_t number_in(std::uint32_t code) {
-    return code >> 21 & (seats::count - 1);
-}
-static_assert(seats::count == 1024);
-
-long futex(std::atomic<std::uint32_t>& word, int op, std::uint32_t value, const timespec* timeout) {
-    return ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), op, value, timeout, nullptr, 0);
-}
-
-void breathe() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
+// The kernel would send SIGXFSZ, which ends a program that does not expect it.
+bool beyond_the_limit_of_file_size(std::uint64_t size) {
+    rlimit most{};
+    return ::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && size > most.rlim_cur;
 }
 
 }  // namespace
 
 ledger::ledger(const place& where) : where_(where) {
     static_assert(sizeof(header) <= berths_at);
+    static_assert(most_blocks <= std::uint64_t{blocks_per_segment} * std::tuple_size_v<decltype(segments_)>);
+    static_assert(sizeof(nowhere_) == block_size);
     const int directory = where_.open_directory();
     try {
         map(directory);
-        seats_ = std::make_unique<host::seats>(file_, head().seat_records, where_.directory);
     } catch (...) {
         ::close(directory);
-        if (base_ != nullptr) ::munmap(base_, mapped);
+        unmap();
         if (file_ >= 0) ::close(file_);
         throw;
     }
+    header& h = head();
+    seats_ = std::make_unique<host::seats>(file_, seats::shared_part{h.seat_records, h.visitor, h.next_seat_search},
+                                           where_.directory);
     // What cleans up /var/tmp leaves alone what is locked, or young. Nobody else cares about this lock.
     struct stat is {};
     ::fstat(file_, &is);
@@ -81,22 +67,54 @@ ledger::ledger(const place& where) : where_(where) {
 }
 
 ledger::~ledger() {
-    ::munmap(base_, mapped);
+    unmap();
     ::close(file_);
     ::close(directory_);
 }
 
-void ledger::check_in_place() const {
-    const auto fail = [&](const char* what) {
-        throw error(errc::unreachable, "host store in " + where_.directory + ": " + what);
+void ledger::unmap() noexcept {
+    const auto drop = [](unsigned char* part, std::size_t size) {
+        if (part == nullptr) return;
+        bus_guard::release(part);
+        ::munmap(part, size);
     };
+    for (const segment& part : segments_) drop(part, segment_size);
+    drop(front_, blocks_at);
+}
+
+void ledger::fail(errc code, const std::string& what) const {
+    throw error(code, "host store in " + where_.directory + ": " + what);
+}
+
+void ledger::fail_damaged() const {
+    fail(errc::unreachable, std::string("'locks' ") + (torn_ ? "was cut short while in use" : "is damaged") +
+                                "; stop all who use it (fuser locks), remove it, start them again");
+}
+
+void ledger::check_in_place() const {
     if (!is_ours(file_))
-        fail("this process closed a descriptor of the store's, so others take it for dead; make a client after that");
+        fail(errc::unreachable,
+             "this process closed a descriptor of the store's, so others take it for dead; make a client after that");
+    if (damaged()) fail_damaged();
     struct stat is {};
-    if (::stat((where_.directory + "/locks").c_str(), &is) != 0 || is.st_dev != device_ || is.st_ino != inode_)
-        fail(
-            "'locks' was deleted or replaced while in use, and others may use the new one; "
-            "release what is held and make a new client");
+    std::array<char, sizeof magic> begins{};
+    if (::fstat(file_, &is) == 0 &&
+        static_cast<std::uint64_t>(is.st_size) < blocks_at + std::uint64_t{reachable_.load()} * block_size) {
+        torn_ = true;
+        fail_damaged();
+    }
+    if (::pread(file_, begins.data(), begins.size(), 0) == ssize_t{begins.size()} &&
+        std::memcmp(begins.data(), magic, sizeof magic) != 0)
+        fail(errc::unreachable,
+             "'locks' was overwritten while in use; stop all who use it (fuser locks), remove it, "
+             "start them again");
+    // By its path, unless that may no longer be searched: the process may have changed its user.
+    int found = ::stat((where_.directory + "/locks").c_str(), &is);
+    if (found != 0 && errno != ENOENT && errno != ENOTDIR) found = ::fstatat(directory_, "locks", &is, 0);
+    if (found != 0 || is.st_dev != device_ || is.st_ino != inode_)
+        fail(errc::unreachable,
+             "'locks' was deleted or replaced while in use, and others may use the new one; "
+             "release what is held and make a new client");
 }
 
 bool ledger::is_ours(int descriptor) const noexcept {
@@ -104,26 +122,14 @@ bool ledger::is_ours(int descriptor) const noexcept {
     return ::fstat(descriptor, &is) == 0 && is.st_dev == device_ && is.st_ino == inode_;
 }
 
-// By its seat, and unless it is a client that left without being able to say so.
-bool ledger::alive(const seat& who, std::uint64_t session) const noexcept {
-    for (const auto& gone : head().gone)
-        if (gone.load(std::memory_order_relaxed) == session && session != 0) return false;
+bool ledger::alive(const seat& who) const noexcept {
     return seats_->alive(who) || !is_ours(file_);  // in doubt, alive
 }
 
-void ledger::give_up(std::uint64_t session) noexcept {
-    auto& h = head();
-    h.gone[h.gone_next.fetch_add(1) % std::size(h.gone)].store(session);
-}
+// --- the file ---------------------------------------------------------------------------------------------------------
 
-// Opens the file, or makes it; two that do so at once take turns. Nothing is overwritten that is not ours: the magic is
-// written last, so a file without it is either foreign or was never finished and holds nothing.
 void ledger::map(int directory_fd) {
-    const auto fail = [&](errc code, const std::string& what) {
-        throw error(code, "host store in " + where_.directory + ": " + what);
-    };
-    const std::array<char, 40> boot = boot_id();
-    if (boot == std::array<char, 40>{})
+    if (boot_id() == std::array<char, 40>{})
         fail(errc::unreachable,
              "cannot read /proc/sys/kernel/random/boot_id, which tells whether the machine was restarted; "
              "is /proc mounted, and are descriptors left (ulimit -n)?");
@@ -139,142 +145,157 @@ void ledger::map(int directory_fd) {
     if (file_ < 0)
         fail(errc::unreachable, std::string("cannot open 'locks': ") + std::strerror(errno) +
                                     "; may this user read and write it, and are descriptors left (ulimit -n)?");
-    const auto give_up = std::chrono::steady_clock::now() + patience;
-    while (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
-        if (std::chrono::steady_clock::now() > give_up)
-            fail(errc::unreachable,
-                 "another process keeps 'locks' locked while opening it (stopped?); see: fuser locks");
-        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    if (!usable()) {  // two that make it at once take turns
+        const auto give_up = std::chrono::steady_clock::now() + patience;
+        for (std::chrono::milliseconds nap{1}; ::flock(file_, LOCK_EX | LOCK_NB) != 0;
+             nap = std::min(2 * nap, std::chrono::milliseconds{20})) {
+            if (std::chrono::steady_clock::now() > give_up)
+                throw not_now(errc::unreachable, "host store in " + where_.directory +
+                                                     ": another process keeps 'locks' locked while opening it; is it "
+                                                     "stopped? see: fuser locks");
+            std::this_thread::sleep_for(nap);
+        }
+        if (!usable()) make();
+        ::flock(file_, LOCK_UN);
     }
+    if (front_ == nullptr) front_ = map_part(0, blocks_at);
+}
+
+unsigned char* ledger::map_part(std::uint64_t at, std::uint64_t size) {
+    void* const part = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_, static_cast<off_t>(at));
+    if (part == MAP_FAILED)
+        fail(errc::exhausted, std::string("cannot map 'locks': ") + std::strerror(errno) + "; it needs " +
+                                  std::to_string(size >> 10) + " KiB of address space (see ulimit -v)");
+    bus_guard::protect(static_cast<unsigned char*>(part), size, torn_);
+    return static_cast<unsigned char*>(part);
+}
+
+// Whether it is ours, whole, and of this start of the machine. Read, not mapped: whatever it is, nothing happens. Throws if
+// it never will be. The magic is written last, so a file without it is either foreign or was never finished.
+bool ledger::usable() const {
+    struct stat is {};
+    ::fstat(file_, &is);
+    header found{};
+    const ssize_t got = ::pread(file_, &found, offsetof(header, seat_records), 0);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (std::memcmp(found.magic, magic, sizeof magic) != 0) return false;
+    const auto cut_short = [&] {
+        fail(errc::unreachable, "'locks' was cut short; nothing can be read from it safely; move it away");
+    };
+    if (got < ssize_t{offsetof(header, block_size)}) cut_short();
+    if (found.version != version && found.version != like_this_one)
+        fail(errc::unreachable, "'locks' has format " + std::to_string(found.version) + ", this build reads format " +
+                                    std::to_string(version) +
+                                    (found.version > version ? "; use a newer build or another directory"
+                                                             : "; move it away once no older build uses it"));
+    const auto size = static_cast<std::uint64_t>(is.st_size);
+    if (size < blocks_at) cut_short();
+    if (found.block_size != block_size || found.total_blocks < first_blocks || found.total_blocks > most_blocks ||
+        found.journal.count > std::size(found.journal.words))
+        fail_damaged();
+    if (size < blocks_at + std::uint64_t{found.total_blocks} * block_size) cut_short();
+    return found.version == version && found.boot == boot_id();
+}
+
+// With the file locked, when it is not usable as it is. Nothing is overwritten that is not ours.
+void ledger::make() {
     struct stat is {};
     ::fstat(file_, &is);
     header found{};
     const auto got = ::pread(file_, &found, offsetof(header, lock), 0);
-    const bool whole = got == static_cast<ssize_t>(offsetof(header, lock));
-    const bool ours = whole && std::memcmp(found.magic, magic, sizeof magic) == 0;
-    const auto first_size = static_cast<off_t>(blocks_at + std::uint64_t{first_blocks} * block_size);
+    const bool ours = got == ssize_t{offsetof(header, lock)} && std::memcmp(found.magic, magic, sizeof magic) == 0;
+    const std::uint64_t first_size = blocks_at + std::uint64_t{first_blocks} * block_size;
     const auto zero = [](char c) { return c == 0; };
     const auto zeros_only = [&] {
         std::string all(static_cast<std::size_t>(is.st_size), 'x');
         return ::pread(file_, all.data(), all.size(), 0) == is.st_size && std::all_of(all.begin(), all.end(), zero);
     };
-    const bool blank = is.st_size == first_size ? std::all_of(std::begin(found.magic), std::end(found.magic), zero) &&
-                                                      found.version <= version
-                                                : is.st_size < first_size && zeros_only();
+    const auto size = static_cast<std::uint64_t>(is.st_size);
+    const bool blank = size == first_size ? std::all_of(std::begin(found.magic), std::end(found.magic), zero) &&
+                                                found.version <= version
+                                          : size < first_size && zeros_only();
+    if (!ours && seats::anybody(file_))
+        fail(errc::unreachable,
+             "'locks' was emptied or overwritten, yet processes use it; stop them (fuser locks), remove "
+             "it, start them again");
     if (!ours && !blank) fail(errc::unreachable, "'locks' is not a file of Mortise; move it away");
-    if (ours && found.version != version)
-        fail(errc::unreachable, "'locks' has format " + std::to_string(found.version) + ", this build reads format " +
-                                    std::to_string(version) +
-                                    (found.version > version ? "; use a newer build or another directory"
-                                                             : "; move it away once no older build uses it"));
-    if (!ours) {
-        if (const int failed = ::posix_fallocate(file_, 0, first_size); failed != 0)
-            fail(errc::exhausted,
-                 std::string("cannot make 'locks': ") + std::strerror(failed) + "; free some space on its file system");
-        is.st_size = first_size;
-    }
-    void* at = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
-    if (at == MAP_FAILED) fail(errc::exhausted, std::string("cannot map 'locks': ") + std::strerror(errno));
-    base_ = static_cast<unsigned char*>(at);
+    if (!ours) make_room(0, first_size);
+    front_ = map_part(0, blocks_at);
     header& h = head();
     if (!ours) {
         h.version = version;
         h.block_size = block_size;
         h.total_blocks = first_blocks;
         begin_anew();
-        in_this_order();
+        std::atomic_thread_fence(std::memory_order_seq_cst);
         std::memcpy(h.magic, magic, sizeof magic);
-    } else if (static_cast<std::uint64_t>(is.st_size) < blocks_at + std::uint64_t{h.total_blocks} * block_size) {
-        fail(errc::unreachable, "'locks' was cut short; nothing can be read from it safely; move it away");
-    } else if (h.boot != boot) {  // the machine was restarted: nobody holds anything any more
-        if (seats::anybody(file_))
-            fail(errc::unreachable, "'locks' is of another start of the machine, yet processes use it; move it away");
-        begin_anew();
+    } else if (seats::anybody(file_)) {
+        fail(errc::unreachable, h.boot != boot_id()
+                                    ? "'locks' is of another start of the machine, yet processes use it; move it away"
+                                    : "'locks' is used by an older build (format " + std::to_string(h.version) +
+                                          "); stop its processes first (fuser locks)");
+    } else {
+        h.next_seat_search = 0;
+        if (h.boot != boot_id()) begin_anew();  // the machine was restarted: nobody holds anything any more
+        h.version = version;
     }
-    ::flock(file_, LOCK_UN);
 }
 
 // Nothing but the highest counter stays. Whoever is killed in here leaves an old boot id, and the next one begins again.
-void ledger::begin_anew() noexcept {
+void ledger::begin_anew() {
     header& h = head();
     h.journal.count = 0;
     h.lock.store(0);
-    std::memset(base_ + berths_at, 0, blocks_at - berths_at);
+    std::memset(front_ + berths_at, 0, blocks_at - berths_at);
+    reach(h.total_blocks);
     for (block_number n = 1; n <= h.total_blocks; ++n) {
-        block(n)->kind = block_head::free;
-        block(n)->next = n < h.total_blocks ? n + 1 : 0;
+        block_head& free = *block(n);
+        free.kind = block_head::free;
+        free.next = n < h.total_blocks ? n + 1 : 0;
     }
     h.free_first = 1;
     h.free_blocks = h.total_blocks;
-    in_this_order();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     h.boot = boot_id();
+}
+
+void ledger::make_room(std::uint64_t from, std::uint64_t to) const {
+    const int failed = beyond_the_limit_of_file_size(to)
+                           ? EFBIG
+                           : ::posix_fallocate(file_, static_cast<off_t>(from), static_cast<off_t>(to - from));
+    if (failed == 0) return;
+    fail(errc::exhausted, std::string("cannot make room in 'locks': ") + std::strerror(failed) +
+                              (failed == EFBIG ? "; raise the limit of file size (ulimit -f) to " +
+                                                     std::to_string((to + 1023) >> 10) + " KiB or more"
+                                               : "; free some space on its file system"));
+}
+
+// So many as the file has by now; others may have let it grow.
+void ledger::reach() {
+    const std::uint32_t blocks = head().total_blocks;
+    if (blocks == reachable_.load(std::memory_order_relaxed)) return;
+    struct stat is {};
+    if (blocks < first_blocks || blocks > most_blocks || ::fstat(file_, &is) != 0 ||
+        static_cast<std::uint64_t>(is.st_size) < blocks_at + std::uint64_t{blocks} * block_size) {
+        damaged_ = true;
+        fail_damaged();
+    }
+    reach(blocks);
+}
+
+void ledger::reach(std::uint32_t blocks) {
+    for (std::uint32_t i = 0; i * std::uint64_t{blocks_per_segment} < blocks; ++i)
+        if (segments_[i].load(std::memory_order_relaxed) == nullptr)
+            segments_[i].store(map_part(blocks_at + i * segment_size, segment_size), std::memory_order_relaxed);
+    reachable_.store(blocks, std::memory_order_release);
 }
 
 std::uint64_t ledger::blocks_in_use() const noexcept {
     return head().total_blocks - head().free_blocks;
 }
 
-// --- the lock ---------------------------------------------------------------------------------------------------------
-
-void ledger::take(std::chrono::milliseconds at_most) {
-    std::atomic<std::uint32_t>& lock = head().lock;
-    const std::uint32_t me = code_of(seats_->mine());
-    std::uint32_t seen = 0;
-    int looks = 50;  // it is rarely held for longer than that
-    while (!lock.compare_exchange_strong(seen, me)) {
-        if (--looks == 0) {
-            take_slowly(me, at_most);
-            break;
-        }
-        breathe();
-        seen = 0;
-    }
-    head().turns.fetch_add(1, std::memory_order_relaxed);
-    if (head().journal.count != 0) undo();
-}
-
-void ledger::take_slowly(std::uint32_t me, std::chrono::milliseconds at_most) {
-    std::atomic<std::uint32_t>& lock = head().lock;
-    const auto begun = std::chrono::steady_clock::now();
-    const timespec nap{0, 5'000'000};
-    while (true) {
-        std::uint32_t seen = lock.load();
-        if (seen == 0) {
-            if (lock.compare_exchange_strong(seen, me | 1)) return;
-            continue;
-        }
-        if ((seen & 1) == 0 && !lock.compare_exchange_strong(seen, seen | 1)) continue;
-        if (futex(lock, FUTEX_WAIT, seen | 1, &nap) == 0 || errno != ETIMEDOUT) continue;
-        seat owner{number_in(seen), 0};
-        const std::uint32_t term = head().seat_records[owner.number].term.load();
-        if ((term & term_mask) == (seen >> 1 & term_mask)) owner.term = term;
-        if (!seats_->alive(owner)) {
-            seen |= 1;
-            if (lock.compare_exchange_strong(seen, me | 1)) return;
-        } else if (seats_->looks_stuck(owner, not_moving_for(), patience) ||
-                   (at_most < patience && std::chrono::steady_clock::now() - begun > at_most)) {
-            throw error(errc::unreachable, "host store in " + where_.directory + ": " + seats_->describe(owner) +
-                                               " has been inside the store for " +
-                                               std::to_string(std::min(at_most, patience).count()) +
-                                               " ms and does not move; is it stopped? kill -CONT it, or kill it");
-        }
-    }
-}
-
-// Since when the lock has been in the same hands, as far as this process saw. Kept between calls, so that of many threads
-// that meet a stopped owner only the first waits in full.
-std::chrono::steady_clock::duration ledger::not_moving_for() noexcept {
-    const std::uint64_t turns = head().turns.load(std::memory_order_relaxed);
-    const auto now = std::chrono::steady_clock::now();
-    if (turns != seen_turns_) {
-        seen_turns_ = turns;
-        seen_since_ = now;
-    }
-    return now - seen_since_;
-}
-
-void ledger::give_back() noexcept {
-    if ((head().lock.exchange(0) & 1) != 0) futex(head().lock, FUTEX_WAKE, 1, nullptr);
+void ledger::leave_behind(block_number claim, const claim_id& id) noexcept {
+    if (block_head* const there = block_at(claim); there != nullptr && !damaged()) left_word(there).store(mark_of(id));
 }
 
 // --- the journal ------------------------------------------------------------------------------------------------------
@@ -285,26 +306,27 @@ void ledger::commit() noexcept {
     in_this_order();
 }
 
+// Null: outside, or across the end of a part.
+unsigned char* ledger::at(std::uint64_t offset, std::size_t size) const noexcept {
+    if (offset + size <= blocks_at) return front_ + offset;
+    if (offset < blocks_at || offset + size > blocks_at + std::uint64_t{reachable_.load()} * block_size) return nullptr;
+    const std::uint64_t in_blocks = offset - blocks_at;
+    if (in_blocks % segment_size + size > segment_size) return nullptr;
+    return segments_[in_blocks / segment_size].load() + in_blocks % segment_size;
+}
+
 void ledger::undo() noexcept {
     auto& journal = head().journal;
-    for (std::uint32_t i = std::min<std::uint32_t>(journal.count, std::size(journal.words)); i-- > 0;)
-        std::memcpy(base_ + journal.words[i].at, &journal.words[i].old, journal.words[i].size);
+    for (std::uint32_t i = std::min<std::uint32_t>(journal.count, std::size(journal.words)); i-- > 0;) {
+        const auto entry = journal.words[i];
+        unsigned char* const word = entry.size == 4 || entry.size == 8 ? at(entry.at, entry.size) : nullptr;
+        if (word == nullptr) {
+            damaged_ = true;
+        } else {
+            std::memcpy(word, &entry.old, entry.size);
+        }
+    }
     commit();
-}
-
-// --- sleeping callers -------------------------------------------------------------------------------------------------
-
-std::atomic<std::uint32_t>& ledger::berth(std::uint32_t number) noexcept {
-    return reinterpret_cast<std::atomic<std::uint32_t>*>(base_ + berths_at)[number / 2 % berth_count];
-}
-
-void ledger::sleep(std::atomic<std::uint32_t>& berth, std::uint32_t seen) noexcept {
-    futex(berth, FUTEX_WAIT, seen, nullptr);
-}
-
-bool ledger::wake(std::atomic<std::uint32_t>& berth) noexcept {
-    berth.fetch_add(1);
-    return futex(berth, FUTEX_WAKE, INT_MAX, nullptr) > 0;
 }
 
 }  // namespace mortise::inline v0::stores::host

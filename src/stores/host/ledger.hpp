@@ -8,11 +8,15 @@
 // none after it, so the compiler's order is all that matters, and nothing needs to be synced.
 //
 // The lock is a futex word that names its owner's seat (seats.hpp), not a robust pthread mutex: those know owners by thread
-// number, which means nothing across pid namespaces. A dead owner is noticed by its seat and replaced; one that lives but
-// does not move (stopped inside) is waited for with a deadline, and then named in the error.
+// number, which means nothing across pid namespaces. A dead owner is noticed by its seat and replaced; one that the kernel
+// says is stopped is waited for with a deadline, and then named in the error.
 //
-// format.hpp has the layout; ledger.cpp the file, its lock and its journal; access.cpp what is in the blocks; opened.cpp which
-// ledgers a process has open.
+// Nothing in the file is trusted: a number that leads outside, to a block of another kind or in a circle makes the ledger
+// `damaged`. From then on blocks read as zeros, nothing is committed, and whoever asked is told. A file that is cut short under
+// the mapping comes to the same (bus_guard.hpp).
+//
+// format.hpp has the layout; ledger.cpp the file and its journal; lock.cpp its lock; access.cpp what is in the blocks; opened.cpp
+// which ledgers a process has open.
 #pragma once
 
 #include "base/lock_rules.hpp"
@@ -21,8 +25,11 @@
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
+#include <mortise/error.hpp>
 #include <mortise/spi/store.hpp>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -33,6 +40,12 @@
 #include <string_view>
 
 namespace mortise::inline v0::stores::host {
+
+// It may well work later: whoever can wait asks again.
+class not_now : public error {
+public:
+    using error::error;
+};
 
 // Which block, from 1; 0 is none.
 using block_number = std::uint32_t;
@@ -61,7 +74,7 @@ struct name_block : block_head {
     std::int64_t next_end;  // of their leases
     char name[200];
 
-    std::string_view text() const noexcept { return {name, name_size}; }
+    std::string_view text() const noexcept { return {name, std::min<std::size_t>(name_size, sizeof name)}; }
 };
 
 struct claim_block : block_head {
@@ -88,8 +101,11 @@ struct claim_block : block_head {
 class ledger {
 public:
     // The ledger of a directory; one per process and directory, kept open until the process ends: closing any descriptor
-    // of its file would drop this process's seat. Throws errc::unreachable, errc::exhausted.
-    static std::shared_ptr<ledger> open(const place& where);
+    // of its file would drop this process's seat. Throws errc::unreachable, errc::exhausted; not_now when all seats are taken.
+    static std::shared_ptr<ledger> open(const place& where, seats::hurry how = seats::hurry::now);
+
+    // The same without a seat, for those who only look: they take turns on the visitors' seat, for as long as an access lasts.
+    static std::shared_ptr<ledger> look_at(const place& where);
 
     // How long to wait for a process that keeps the lock and does not move.
     static constexpr std::chrono::milliseconds patience{2000};
@@ -100,7 +116,9 @@ public:
     ledger& operator=(const ledger&) = delete;
 
     // Exclusive access for as long as it lives. What was changed since the last commit() is undone at its end, as if the
-    // process had been killed. Throws errc::unreachable naming the process that does not let go, after `at_most`.
+    // process had been killed. Throws errc::unreachable when the file is damaged, or naming the process that is stopped inside;
+    // not_now if one that is not stopped keeps the lock for longer than `at_most`. With the full patience that is only one
+    // that has not moved for ten times as long.
     class access {
     public:
         explicit access(ledger& of, std::chrono::milliseconds at_most = patience);
@@ -112,6 +130,20 @@ public:
         name_block& name(block_number n) noexcept;
         claim_block& claim(block_number n) noexcept;
         bool has(block_number n) const noexcept;
+        const claim_block* claim_at(block_number n) const noexcept;  // null: there is none
+
+        // The neighbours in a list of claims; 0 at its ends.
+        block_number first(const claim_list& of) noexcept;
+        block_number last(const claim_list& of) noexcept;
+        block_number after(block_number claim) noexcept;
+        block_number before(block_number claim) noexcept;
+
+        // Whether the client it belongs to said that it is gone.
+        bool left(block_number claim) noexcept;
+
+        // Of what was found and done so far. The second throws errc::unreachable if it is not.
+        bool sound() const noexcept;
+        void must_be_sound() const;
 
         // The only way to change a word of a block that is in use.
         template <class Word>
@@ -149,44 +181,66 @@ public:
     private:
         std::uint32_t& bucket_of(std::string_view name) noexcept;
 
+        void broken() noexcept;
+
         ledger& of_;
         std::unique_lock<std::mutex> here_;
+        bool visiting_ = false;
         bool freed_ = false;  // since the last commit
     };
 
     // A futex word for callers that sleep; others may sleep on it too.
     std::atomic<std::uint32_t>& berth(std::uint32_t number) noexcept;
-    static void sleep(std::atomic<std::uint32_t>& berth, std::uint32_t seen) noexcept;
+    // Returns after a while also if nobody wakes it (false): a file that is cut short takes its sleepers along.
+    static bool sleep(std::atomic<std::uint32_t>& berth, std::uint32_t seen) noexcept;
     static bool wake(std::atomic<std::uint32_t>& berth) noexcept;  // false: nobody slept
 
-    // Throws errc::unreachable if the file is no longer where others would find it.
+    // Throws errc::unreachable if the file is no longer where others would find it, or no longer what it was.
     void check_in_place() const;
+    bool damaged() const noexcept { return damaged_ || torn_; }
 
-    // Whether a client is there. One that leaves and cannot take its claims along gives up: then it is not.
-    bool alive(const seat& who, std::uint64_t session) const noexcept;
-    void give_up(std::uint64_t session) noexcept;
+    bool alive(const seat& who) const noexcept;
 
-    host::seats& seats() noexcept { return *seats_; }
+    // The client that this claim belongs to leaves and cannot get at the ledger to end it. Needs no lock: the claim's id is
+    // written beside it, and whoever meets it compares the two. If the block has another claim by now, nothing happens.
+    void leave_behind(block_number claim, const claim_id& id) noexcept;
+
+    host::seats& seats() const noexcept { return *seats_; }
     const std::string& directory() const noexcept { return where_.directory; }
     std::uint64_t blocks_in_use() const noexcept;
 
 private:
     struct header;
+    using segment = std::atomic<unsigned char*>;
 
+    static std::shared_ptr<ledger> opened(const place& where);
     void map(int directory_fd);
+    unsigned char* map_part(std::uint64_t at, std::uint64_t size);
+    void unmap() noexcept;
+    bool usable() const;
+    void make();
+    void make_room(std::uint64_t from, std::uint64_t to) const;
+    void reach();
+    void reach(std::uint32_t blocks);
     bool is_ours(int descriptor) const noexcept;
-    void begin_anew() noexcept;
-    void take(std::chrono::milliseconds at_most);
+    void begin_anew();
+    [[noreturn]] void fail(errc code, const std::string& what) const;
+    [[noreturn]] void fail_damaged() const;
+
+    void take(std::uint32_t me, std::chrono::milliseconds at_most);
     void take_slowly(std::uint32_t me, std::chrono::milliseconds at_most);
     std::chrono::steady_clock::duration not_moving_for() noexcept;
     void give_back() noexcept;
+
     void note(void* word, std::size_t size) noexcept;
+    unsigned char* at(std::uint64_t offset, std::size_t size) const noexcept;
     void commit() noexcept;
     void undo() noexcept;
     void grow();
 
-    header& head() const noexcept;
-    block_head* block(block_number n) const noexcept;
+    header& head() const noexcept { return *reinterpret_cast<header*>(front_); }
+    block_head* block(block_number n) noexcept;
+    block_head* block_at(block_number n) const noexcept;
     std::uint32_t* buckets() const noexcept;
 
     place where_;
@@ -194,7 +248,12 @@ private:
     int file_ = -1;
     dev_t device_ = 0;  // of the file, should its descriptor become another's
     ino_t inode_ = 0;
-    unsigned char* base_ = nullptr;
+    unsigned char* front_ = nullptr;  // all that stands before the blocks
+    std::array<segment, 64> segments_{};
+    std::atomic<std::uint32_t> reachable_{0};  // so many blocks are mapped
+    alignas(8) std::array<unsigned char, 512> nowhere_{};
+    std::atomic<bool> damaged_{false};
+    mutable std::atomic<bool> torn_{false};  // also set by the bus_guard
     std::unique_ptr<host::seats> seats_;
     std::mutex threads_;  // of this process, before they compete with others
     std::uint64_t seen_turns_ = 0;

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -284,10 +285,36 @@ TEST_F(spoiled_ledger, foreign_is_refused) {
 
 TEST_F(spoiled_ledger, of_another_format_is_refused) {
     std::string other = whole_;
-    other[24] = 3;
-    expect_refusal(other, "has format 3, this build reads format 2; use a newer build");
+    other[24] = 4;
+    expect_refusal(other, "has format 4, this build reads format 3; use a newer build");
     other[24] = 1;
-    expect_refusal(other, "has format 1, this build reads format 2; move it away");
+    expect_refusal(other, "has format 1, this build reads format 3; move it away");
+}
+
+// Its claims are where they were; only a process of an older build would not know of visitors.
+TEST_F(spoiled_ledger, of_the_format_before_is_taken_over_unless_it_is_in_use) {
+    std::string older = whole_;
+    older[24] = 2;
+    std::ofstream{scratch_ / "locks", std::ios::binary | std::ios::trunc} << older;
+    milestone sits;
+    child user{[&] {
+        struct flock seat {};
+        seat.l_type = F_WRLCK;
+        seat.l_start = off_t{1} << 40;
+        seat.l_len = 1;
+        const int file = ::open((scratch_ / "locks").c_str(), O_RDWR | O_CLOEXEC);
+        sits.reach(::fcntl(file, F_SETLK, &seat) == 0 ? 'y' : 'n');
+        ::pause();
+        return 0;
+    }};
+    ASSERT_EQ(sits.await(), 'y');
+    expect_refusal(older, "is used by an older build (format 2)");
+    std::ofstream{scratch_ / "locks", std::ios::binary | std::ios::trunc} << older;
+    user.kill();
+    const auto kept = open();
+    EXPECT_EQ(bytes_of(scratch_ / "locks")[24], 3);
+    ledger::access in{*kept};
+    EXPECT_EQ(numbers(in, "x"), std::vector<std::uint64_t>{1});
 }
 
 TEST_F(spoiled_ledger, that_is_a_link_or_a_directory_is_refused) {

@@ -41,18 +41,16 @@ block_number named_state::find_counter(std::uint64_t counter) const noexcept {
 
 // A hint that is wrong is found out: no two claims ever have the same id.
 block_number named_state::find_waiter(const claim_id& id) const noexcept {
-    if (at_ != 0 && in_.has(hint_)) {
-        const claim_block& there = in_.claim(hint_);
-        if (there.kind == block_head::claim && there.of == at_ && there.id == id && there.counter == 0) return hint_;
-    }
+    if (const claim_block* there = at_ != 0 ? in_.claim_at(hint_) : nullptr)
+        if (there->of == at_ && there->id == id && there->counter == 0) return hint_;
     block_number n = first_in_queue();
     while (n != 0 && in_.claim(n).id != id) n = after(n);
     return n;
 }
 
-std::size_t named_state::place_of(block_number n) const noexcept {
+std::size_t named_state::place_of(block_number n, std::size_t most) const noexcept {
     std::size_t place = 1;
-    for (block_number ahead = in_.claim(n).previous; ahead != 0; ahead = in_.claim(ahead).previous) ++place;
+    for (block_number ahead = in_.before(n); ahead != 0 && place < most; ahead = in_.before(ahead)) ++place;
     return place;
 }
 
@@ -75,8 +73,9 @@ base::kept_claim named_state::at(block_number n) const {
 mortise::holder named_state::describe(block_number n, spi::time_point now) const {
     const claim_block& b = in_.claim(n);
     mortise::holder who;
-    who.label.assign(b.text, b.label_size);
-    who.host.assign(b.text + b.label_size, b.host_size);
+    const std::size_t label = std::min<std::size_t>(b.label_size, sizeof b.text);
+    who.label.assign(b.text, label);
+    who.host.assign(b.text + label, std::min<std::size_t>(b.host_size, sizeof b.text - label));
     who.pid = b.pid;
     who.held_for = now - at_count(b.since);
     who.token = token::of(b.counter, 0);
@@ -120,7 +119,8 @@ void named_state::now_holds(block_number n) noexcept {
 }
 
 void named_state::hold(const base::kept_claim& granted) {
-    now_holds(write(granted));
+    hint_ = write(granted);
+    now_holds(hint_);
 }
 
 void named_state::enqueue(const base::kept_claim& wanted) {

@@ -4,6 +4,8 @@
 #include "base/lock_rules.hpp"
 #include "stores/host/format.hpp"
 
+#include <cstdint>
+
 namespace mortise::inline v0::stores::host {
 
 class named_state : public base::lock_rules<named_state> {
@@ -16,7 +18,7 @@ public:
     // To be called when all is done: a name without claims is forgotten. Not called, nothing has happened.
     void finish() noexcept;
 
-    std::size_t waiting() const noexcept { return at_ == 0 ? 0 : name().queue.count; }
+    std::size_t waiting() const noexcept { return at_ == 0 || !in_.sound() ? 0 : name().queue.count; }
     std::uint32_t capacity() const noexcept { return at_ == 0 ? 0 : name().capacity; }
     std::uint64_t last_counter() const noexcept { return in_.last_counter(); }
     spi::time_point next_end() const noexcept;
@@ -24,11 +26,13 @@ public:
     block_number find_holder(const claim_id&) const noexcept;
     block_number find_waiter(const claim_id&) const noexcept;
     block_number find_counter(std::uint64_t counter) const noexcept;  // of the holders
-    block_number first_holder() const noexcept { return at_ == 0 ? 0 : name().holders.first; }
+    block_number first_holder() const noexcept { return at_ == 0 ? 0 : in_.first(name().holders); }
     block_number hint() const noexcept { return hint_; }  // now
-    block_number first_in_queue() const noexcept { return at_ == 0 ? 0 : name().queue.first; }
-    block_number after(block_number n) const noexcept { return in_.claim(n).next; }
-    base::kept_claim at(block_number n) const;  // without label and whereabouts
+    block_number first_in_queue() const noexcept { return at_ == 0 ? 0 : in_.first(name().queue); }
+    block_number after(block_number n) const noexcept { return in_.after(n); }
+    bool left(block_number n) const noexcept { return in_.left(n); }        // by its client
+    std::size_t place_of(block_number n, std::size_t most) const noexcept;  // in the queue, counted up to `most`
+    base::kept_claim at(block_number n) const;                              // without label and whereabouts
     mortise::holder describe(block_number n, spi::time_point now) const;
 
 private:
@@ -37,7 +41,7 @@ private:
     void begin(std::uint32_t capacity);
     void last_counter(std::uint64_t n) noexcept { in_.raise_counter(n); }
     base::kept_claim first_waiting() const { return at(name().queue.first); }
-    std::size_t place_of(block_number n) const noexcept;
+    std::size_t place_of(block_number n) const noexcept { return place_of(n, SIZE_MAX); }
     void hold(const base::kept_claim& granted);
     void enqueue(const base::kept_claim& wanted);
     void enqueue_first(const base::kept_claim& wanted);
@@ -48,8 +52,8 @@ private:
     void leave(block_number n) noexcept;
     template <class Which>
     void remove_if(const Which& which) {
-        for (block_number n = at_ == 0 ? 0 : name().holders.last; n != 0;) {
-            const block_number earlier = in_.claim(n).previous;
+        for (block_number n = at_ == 0 ? 0 : in_.last(name().holders); n != 0;) {
+            const block_number earlier = in_.before(n);
             if (which(at(n))) remove(n);
             n = earlier;
         }

@@ -48,7 +48,18 @@ bool opened_by_a_stranger(const struct stat& file) {
 
 }  // namespace
 
-std::shared_ptr<ledger> ledger::open(const place& where) {
+std::shared_ptr<ledger> ledger::open(const place& where, seats::hurry how) {
+    auto found = opened(where);
+    std::scoped_lock guard{found->threads_};
+    found->seats_->sit(how);
+    return found;
+}
+
+std::shared_ptr<ledger> ledger::look_at(const place& where) {
+    return opened(where);
+}
+
+std::shared_ptr<ledger> ledger::opened(const place& where) {
     // Never emptied: see the header. A file that was deleted and made anew is another one. A child of fork has no seat, so it
     // starts anew.
     struct registry {

@@ -78,6 +78,11 @@ auto own_claims::next_owed() -> std::optional<debt> {
     return next;
 }
 
+bool own_claims::none() {
+    std::scoped_lock guard{mutex_};
+    return all_.empty();
+}
+
 void own_claims::close() noexcept {
     std::scoped_lock guard{mutex_};
     closed_ = true;

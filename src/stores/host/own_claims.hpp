@@ -43,9 +43,12 @@ public:
     struct debt {
         std::string name;
         claim_id id;
+        block_number block = 0;
     };
     void owe(debt what);
     std::optional<debt> next_owed();  // which is then owed no more
+
+    bool none();
 
     // Nothing is noted from now on.
     void close() noexcept;

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,7 +39,10 @@ void write_record(const place& where, std::string_view line) noexcept {
         if (file >= 0 && ::fstat(file, &is) == 0 && S_ISREG(is.st_mode)) {
             ::fchmod(file, where.file_mode(directory));  // whatever the umask is; fails for those who did not make it
             const std::string text = time_of_day() + ' ' + std::string(line) + '\n';
-            static_cast<void>(!::write(file, text.data(), text.size()));
+            rlimit most{};  // beyond it the kernel would send SIGXFSZ
+            const bool fits = ::getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY ||
+                              static_cast<rlim_t>(is.st_size) + text.size() <= most.rlim_cur;
+            if (fits) static_cast<void>(!::write(file, text.data(), text.size()));
             if (is.st_size > longest_record) ::renameat(directory, "record", directory, "record.old");
         }
         if (file >= 0) ::close(file);

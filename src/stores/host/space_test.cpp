@@ -80,7 +80,9 @@ TEST_F(host_space, want_of_seats_is_an_error_and_passes) {
     const std::string note = scratch_ / "note";
     const auto ask = [&] {
         child late{[&] {
-            std::ofstream{note} << complaint(url_);
+            client locks{url_};
+            const attempt got = locks.try_acquire("x");
+            std::ofstream{note} << (got ? "none" : got.refusal().describe());
             return 0;
         }};
         EXPECT_EQ(late.wait(), 0);

@@ -228,7 +228,8 @@ TEST_F(host_in_trouble, deleted_files_are_noticed_and_a_new_client_finds_the_new
         },
         30s));
     EXPECT_THAT(said, HasSubstr("was deleted or replaced while in use"));
-    EXPECT_EQ(mine.release(), release_result::released);
+    EXPECT_TRUE(eventually([&] { return !mine.valid(); }, 30s)) << "the holder is told as well";
+    EXPECT_EQ(mine.release(), release_result::expired);
 
     client fresh{url_};
     EXPECT_TRUE(fresh.try_acquire("n"));
