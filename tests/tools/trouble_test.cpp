@@ -3,6 +3,7 @@
 #include "stores/host/ledger.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include <gmock/gmock.h>
@@ -75,6 +76,16 @@ TEST_F(a_stuck_store, does_not_keep_a_wait_from_ending) {
     EXPECT_EQ(other.wait(), 0);
     holder.tell(SIGTERM);
     EXPECT_EQ(holder.wait(), 143);
+}
+
+// Whoever comes next finds another file and is let in, so this one must go.
+TEST_F(a_stuck_store, that_is_removed_or_replaced_ends_the_command) {
+    child made = start({"run", "x", "--", "sh", "-c", "echo begun > " + scratch_ / "begun" + "; sleep 100"});
+    ASSERT_TRUE(eventually_says("begun", "begun"));
+    std::filesystem::rename(store_, store_ + ".old");
+    EXPECT_EQ(made.wait(60s), 75);
+    EXPECT_THAT(content(scratch_ / "err"), HasSubstr("the lock is lost"));
+    EXPECT_EQ(mortise({"run", "-n", "x", "--", "true"}).code, 0);
 }
 
 }  // namespace
