@@ -11,6 +11,8 @@
 // has the signature void(std::exception_ptr, hold), so co_await and futures throw mortise::error with the whole story;
 // async_try_acquire has void(attempt), which throws nothing.
 //
+// Options stand before it, in braces or by name: async_acquire(locks, "ticket", {.wait = 200ms}, boost::asio::use_awaitable).
+//
 // **Where.** The handler runs on its associated executor, by boost::asio::post, never inside the verb; without one (a plain
 // lambda) on Asio's system executor. Until then the verb counts as work, so io_context::run() does not return.
 //
@@ -27,8 +29,6 @@
 // use_awaitable it begins at the co_await.
 //
 // Dropping a hold releases it, and waits for the store (hold.hpp): on a thread that must not be kept, async_release first.
-//
-// With g++ 12, give options a name before co_await: it destroys braced temporaries in such an expression twice.
 #pragma once
 
 #include <mortise/asio/operation.hpp>
@@ -57,7 +57,7 @@ namespace asio_detail {
 // A call that passes `how` on, with the operation's stop in place of the user's, which the operation listens to itself.
 template <class Shape, class Token, class Start>
 auto waiting(Token&& token, wait_options how, Start start) {
-    std::stop_token also = std::move(how.stop);
+    std::stop_token also = how.stop.take();
     return initiate<Shape>(std::forward<Token>(token), std::move(also),
                            [wait = how.wait, start = std::move(start)](std::stop_token stop, auto done) mutable {
                                start(wait_options{.wait = wait, .stop = std::move(stop)}, std::move(done));
@@ -80,7 +80,7 @@ Options at_once_unless_told(Options options) {
 
 template <class Shape, class Token>
 auto claiming(client& locks, std::string_view name, claim_options options, Token&& token) {
-    std::stop_token also = std::move(options.stop);
+    std::stop_token also = options.stop.take();
     claim wanted{.name = std::string(name), .options = std::move(options)};
     return initiate<Shape>(std::forward<Token>(token), std::move(also),
                            [&locks, wanted = std::move(wanted)](std::stop_token stop, auto done) mutable {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mortise/config.hpp>
+#include <mortise/field.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -68,23 +69,23 @@ struct claim_options {
     bool require_token = false;
 
     // Shown to whoever finds the lock taken; at most 200 bytes. Empty: the client's.
-    std::string label{};
+    field<std::string> label{};
 
     // Ends the wait with errc::cancelled, and leaves no waiter behind. Has no effect on a hold.
-    std::stop_token stop{};
+    field<std::stop_token> stop{};
 };
 
 // How long one call waits, and what ends it early; for locks whose other options were given when they were made. `stop` ends
 // this call, the lock's own `options.stop` every call.
 struct wait_options {
     std::optional<std::chrono::nanoseconds> wait{};  // unset: the verb's own, as in claim_options
-    std::stop_token stop{};
+    field<std::stop_token> stop{};
 };
 
 // A name has a capacity, a claim a weight; claims are granted first come, first served while the weights fit.
 // A mutex is 1 of 1; a permit k of n. All claims on a name must agree on its capacity (else errc::kind_mismatch).
 struct claim {
-    std::string name;
+    field<std::string> name;
     std::uint32_t capacity = 1;
     std::uint32_t weight = 1;
     claim_options options{};

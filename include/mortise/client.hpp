@@ -6,6 +6,7 @@
 #include <mortise/claim.hpp>
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
+#include <mortise/field.hpp>
 #include <mortise/finding.hpp>
 #include <mortise/hold.hpp>
 #include <mortise/holder.hpp>
@@ -36,7 +37,7 @@ struct client_options {
     std::optional<std::chrono::nanoseconds> lease{};
 
     // Shown to whoever finds a lock taken; at most 200 bytes. Empty: the program's name.
-    std::string label{};
+    field<std::string> label{};
 
     // Refuse to construct where the store has no fencing tokens.
     bool require_token = false;
@@ -66,7 +67,7 @@ struct client_options {
     std::chrono::nanoseconds release_wait = std::chrono::seconds{1};
     std::chrono::nanoseconds close_wait = std::chrono::milliseconds{250};
 
-    std::shared_ptr<mortise::observer> observer{};
+    field<std::shared_ptr<mortise::observer>> observer{};
 };
 
 // Cheap to use from many threads at once; one client per process and store is enough. The constructor only reads

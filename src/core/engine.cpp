@@ -55,7 +55,7 @@ std::shared_ptr<engine> engine::make(const spi::store_factory& store, spi::world
 
 engine::engine(pass, const spi::store_factory& store, spi::world around, client_options options, std::string shown_as)
     : options_(std::move(options)),
-      label_(std::make_shared<const std::string>(options_.label)),
+      label_(std::make_shared<const std::string>(options_.label.value())),
       shown_as_(std::move(shown_as)),
       host_(base::host_name()),
       generation_(base::fork_generation()),
@@ -134,9 +134,9 @@ spi::duration engine::margin_of(spi::duration lease) const {
 claim_terms engine::terms_of(claim& wanted) const {
     claim_options& o = wanted.options;
     claim_terms terms;
-    terms.name = std::move(wanted.name);
+    terms.name = wanted.name.take();
     terms.name_hash = name_key(terms.name).hash;
-    terms.label = o.label.empty() ? label_ : std::make_shared<const std::string>(std::move(o.label));
+    terms.label = o.label.empty() ? label_ : std::make_shared<const std::string>(o.label.take());
     terms.lease = lease_of(o);
     terms.capacity = wanted.capacity;
     terms.weight = wanted.weight;
@@ -207,7 +207,7 @@ void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint3
         w.no_wait = *wait == spi::duration::zero();
         if (!w.no_wait && *wait < detail::for_ever) w.deadline = who->since + *wait;
     }
-    std::stop_token stop = std::move(wanted.options.stop);
+    std::stop_token stop = wanted.options.stop.take();
     claim_terms terms = terms_of(wanted);
     if (instead_of) terms.shareable = false;
     const std::string name = terms.name;

@@ -44,7 +44,7 @@ public:
             wanted_.options.stop = how.stop;
         } else if (how.stop.stop_possible()) {
             end_ = std::make_shared<wait_end>();
-            end_->end_with(std::move(wanted_.options.stop));
+            end_->end_with(wanted_.options.stop.take());
             end_->end_with(how.stop);
             wanted_.options.stop = end_->token();
         }
