@@ -7,6 +7,7 @@
 #include <mortise/holder.hpp>
 
 #include <cstddef>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -24,6 +25,11 @@ struct refusal {
     // The whole story in one line.
     MORTISE_API std::string describe() const;
 };
+
+inline std::string to_string(const refusal& why) {
+    return why.describe();
+}
+MORTISE_API std::ostream& operator<<(std::ostream&, const refusal&);
 
 // Like std::expected<hold, refusal>. Looking at it is the point, so it may not be dropped: a dropped hold is a lock
 // released at once.
@@ -48,9 +54,17 @@ public:
 
     std::error_code reason() const noexcept { return refusal_ ? refusal_->reason : std::error_code{}; }
 
+    // "granted 'report', token 1823...", or the refusal's story.
+    MORTISE_API std::string describe() const;
+
 private:
     mortise::hold hold_;
     std::optional<mortise::refusal> refusal_;
 };
+
+inline std::string to_string(const attempt& it) {
+    return it.describe();
+}
+MORTISE_API std::ostream& operator<<(std::ostream&, const attempt&);
 
 }  // namespace mortise::inline v0

@@ -1,6 +1,12 @@
 // What every public header needs before its first declaration.
 #pragma once
 
+// A missing file ends the compilation at once. After an #error the compiler would go on, and this line would be the first of
+// hundreds.
+#if __cplusplus < 202002L
+#include "Mortise needs C++20: compile with -std=c++20"
+#endif
+
 #define MORTISE_VERSION_MAJOR 0
 #define MORTISE_VERSION_MINOR 1
 #define MORTISE_VERSION_PATCH 0

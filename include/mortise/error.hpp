@@ -3,8 +3,10 @@
 
 #include <mortise/config.hpp>
 
+#include <iosfwd>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace mortise::inline v0 {
@@ -51,6 +53,10 @@ enum class errc {
     exhausted,
     denied,
 };
+
+// As it is written in code: "timed_out". The sentence is make_error_code(code).message().
+MORTISE_API std::string_view to_string(errc) noexcept;
+MORTISE_API std::ostream& operator<<(std::ostream&, errc);
 
 MORTISE_API const std::error_category& error_category() noexcept;
 

@@ -3,6 +3,7 @@
 
 #include <mortise/config.hpp>
 
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -21,5 +22,6 @@ struct finding {
 };
 
 MORTISE_API std::string_view to_string(finding::grade) noexcept;
+MORTISE_API std::ostream& operator<<(std::ostream&, finding::grade);
 
 }  // namespace mortise::inline v0

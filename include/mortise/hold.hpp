@@ -8,6 +8,7 @@
 #include <mortise/unique_function.hpp>
 
 #include <chrono>
+#include <iosfwd>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -30,6 +31,7 @@ enum class release_result {
 };
 
 MORTISE_API std::string_view to_string(release_result) noexcept;
+MORTISE_API std::ostream& operator<<(std::ostream&, release_result);
 
 // Told how a release ended that nobody waited for: the answer, and why it is `unknown` if it is.
 using release_completion = unique_function<void(release_result, std::error_code)>;
@@ -102,5 +104,9 @@ private:
 
     std::shared_ptr<core::claimant> granted_;
 };
+
+// "'report', token 1823..."; ", lost" if it is; "nothing" once it was released.
+MORTISE_API std::string to_string(const hold&);
+MORTISE_API std::ostream& operator<<(std::ostream&, const hold&);
 
 }  // namespace mortise::inline v0

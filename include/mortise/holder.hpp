@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 
 namespace mortise::inline v0 {
@@ -25,6 +26,11 @@ struct holder {
     // "web-3 pid 4711 (nightly), for 12 s, token 1823..."; what is not known is left out
     MORTISE_API std::string describe() const;
 };
+
+inline std::string to_string(const holder& it) {
+    return it.describe();
+}
+MORTISE_API std::ostream& operator<<(std::ostream&, const holder&);
 
 // A lock that is held, as client::list() shows it. One with several holders (readers, permits) is shown once for each.
 struct held_lock {

@@ -10,6 +10,7 @@
 #include <mortise/error.hpp>
 #include <mortise/fenced.hpp>
 #include <mortise/finding.hpp>
+#include <mortise/format.hpp>
 #include <mortise/hold.hpp>
 #include <mortise/multi_lock.hpp>
 #include <mortise/mutex.hpp>

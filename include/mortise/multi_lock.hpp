@@ -13,6 +13,7 @@
 #include <chrono>
 #include <functional>
 #include <initializer_list>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <span>
@@ -111,11 +112,19 @@ public:
 
     std::error_code reason() const noexcept { return refusal_ ? refusal_->reason : std::error_code{}; }
 
+    // As attempt::describe, with every name that was granted.
+    MORTISE_API std::string describe() const;
+
 private:
     multi_hold hold_;
     std::optional<mortise::refusal> refusal_;
     std::string in_the_way_;
 };
+
+inline std::string to_string(const multi_attempt& it) {
+    return it.describe();
+}
+MORTISE_API std::ostream& operator<<(std::ostream&, const multi_attempt&);
 
 // Locks several names as one.
 //

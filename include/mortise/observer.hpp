@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -28,6 +29,7 @@ namespace mortise::inline v0 {
 enum class event_kind { claimed, waited, granted, refused, renewed, at_risk, lost, released, retried };
 
 MORTISE_API std::string_view to_string(event_kind) noexcept;
+MORTISE_API std::ostream& operator<<(std::ostream&, event_kind);
 
 struct event {
     event_kind kind{};

@@ -5,6 +5,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 
 namespace mortise::inline v0 {
@@ -39,5 +40,6 @@ private:
 inline std::string to_string(token t) {
     return std::to_string(t.value());
 }
+MORTISE_API std::ostream& operator<<(std::ostream&, token);
 
 }  // namespace mortise::inline v0

@@ -94,6 +94,48 @@ constinit const base::immortal<category> the_category;
 
 }  // namespace
 
+std::string_view to_string(errc code) noexcept {
+    switch (code) {
+        case errc::busy:
+            return "busy";
+        case errc::timed_out:
+            return "timed_out";
+        case errc::cancelled:
+            return "cancelled";
+        case errc::would_deadlock:
+            return "would_deadlock";
+        case errc::lost:
+            return "lost";
+        case errc::not_owner:
+            return "not_owner";
+        case errc::forked:
+            return "forked";
+        case errc::closed:
+            return "closed";
+        case errc::unreachable:
+            return "unreachable";
+        case errc::kind_mismatch:
+            return "kind_mismatch";
+        case errc::unsupported:
+            return "unsupported";
+        case errc::no_token:
+            return "no_token";
+        case errc::invalid_name:
+            return "invalid_name";
+        case errc::invalid_option:
+            return "invalid_option";
+        case errc::bad_url:
+            return "bad_url";
+        case errc::unknown_store:
+            return "unknown_store";
+        case errc::exhausted:
+            return "exhausted";
+        case errc::denied:
+            return "denied";
+    }
+    return "?";
+}
+
 const std::error_category& error_category() noexcept {
     return the_category.value;
 }

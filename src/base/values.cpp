@@ -79,6 +79,17 @@ std::string refusal::describe() const {
     return text;
 }
 
+std::string to_string(const hold& it) {
+    if (!it) return "nothing";
+    std::error_code without;
+    const token held = it.token(without);
+    return base::quoted(it.name()) + (without ? "" : ", token " + to_string(held)) + (it.valid() ? "" : ", lost");
+}
+
+std::string attempt::describe() const {
+    return refusal_ ? refusal_->describe() : "granted " + to_string(hold_);
+}
+
 hold& attempt::value() & {
     if (refusal_) throw error(refusal_->reason, refusal_->describe());
     return hold_;

@@ -229,6 +229,13 @@ multi_hold::operator bool() const noexcept {
     return state_ && std::ranges::any_of(state_->holds, [](const hold& one) { return static_cast<bool>(one); });
 }
 
+std::string multi_attempt::describe() const {
+    if (refusal_) return refusal_->describe();
+    std::string text = "granted";
+    for (const hold& one : hold_.holds()) text += (&one == hold_.holds().data() ? " " : "; ") + to_string(one);
+    return text;
+}
+
 multi_hold& multi_attempt::value() & {
     if (refusal_) throw error(refusal_->reason, refusal_->describe());
     return hold_;
