@@ -1,11 +1,26 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test asan tsan storms failovers interop peers bench docs format tidy ci clean
+.PHONY: quickstart test install uninstall asan tsan storms failovers interop peers bench docs format tidy ci clean
+
+BUILD = build
+PREFIX = /usr/local
+OPTIONS =
+export DESTDIR
 
 quickstart:
 	@./quickstart
 
 test:
 	@./test
+
+# The library, the command and their documents. make install PREFIX=/opt/mortise DESTDIR=/tmp/stage
+# OPTIONS='-DBUILD_SHARED_LIBS=ON'; all three may be left out. uninstall wants the same.
+install:
+	@. .ci/lib.sh && need g++ cmake ninja-build && \
+		configure_in $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(OPTIONS) && \
+		build $(BUILD) mortise mortise_program && cmake --install $(BUILD) --prefix $(PREFIX)
+
+uninstall:
+	@packaging/uninstall $(BUILD) $(PREFIX)
 
 asan tsan:
 	@.ci/preset $@

@@ -5,7 +5,8 @@
 #     TESTS <file>...           its own tests, built into store_<name>_tests
 #     [SERVED <fixture>...]     those of its fixtures that start a server, in the order of make_fixtures()
 #     [MODES <address>...]      one of each way to use it, for the table of guarantees; nothing is connected
-#     [LIBRARIES <target>...]   its client library
+#     [LIBRARIES <target>...]   its client library: mortise::<name>, made by mortise_client_library; mortise_install.cmake
+#                               says how pkg-config knows any other
 #     [PACKAGES <name>...]      what find_package must find for that
 #     [TEST_LIBRARIES <target>...]  what its fixtures need besides
 #     [SLOW_LEASES])            they last for seconds at least: of the runs with a wall clock that jumps, only what is about time
@@ -46,6 +47,16 @@ function(mortise_add_store name)
     endif()
 endfunction()
 
+# mortise_leave_out_store(<name> <why> [<package to install>])
+function(mortise_leave_out_store name why)
+    set(remedy "")
+    if(ARGN)
+        set(remedy " (apt-get install ${ARGN})")
+    endif()
+    message(STATUS "The store ${name} is left out: ${why}${remedy}")
+    set_property(GLOBAL APPEND PROPERTY MORTISE_LEFT_OUT "${name}: ${why}${remedy}")
+endfunction()
+
 # Writes registry.cpp and fixtures.cpp from what mortise_add_store was told, and makes them the targets
 # mortise_registry and (with tests) mortise_fixtures.
 function(mortise_generate_registry)
@@ -68,6 +79,14 @@ function(mortise_generate_registry)
     endforeach()
 
     set(generated ${PROJECT_BINARY_DIR}/generated)
+
+    # What ./quickstart says.
+    list(JOIN stores ", " built)
+    get_property(left_out GLOBAL PROPERTY MORTISE_LEFT_OUT)
+    list(TRANSFORM left_out PREPEND "Left out: ")
+    list(JOIN left_out "\n" left_out)
+    file(CONFIGURE OUTPUT ${generated}/stores.txt CONTENT "Stores in this build: ${built}\n${left_out}\n" @ONLY)
+
     configure_file(${PROJECT_SOURCE_DIR}/cmake/registry.cpp.in ${generated}/registry.cpp @ONLY)
     mortise_add_layer(registry ${generated}/registry.cpp)
 

@@ -4,6 +4,9 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mortise)
 
 install(TARGETS mortise EXPORT mortise-targets)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 install(DIRECTORY include/mortise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT mortise-targets NAMESPACE mortise:: DESTINATION ${package_dir})
 if(MORTISE_WITH_ASIO)
@@ -12,11 +15,25 @@ if(MORTISE_WITH_ASIO)
 endif()
 
 # A static library leaves its stores' libraries to whoever links it.
+get_property(packages GLOBAL PROPERTY MORTISE_STORE_PACKAGES)
+get_property(store_libraries GLOBAL PROPERTY MORTISE_STORE_LIBRARIES)
 set(store_dependencies "")
 if(NOT BUILD_SHARED_LIBS)
-    get_property(packages GLOBAL PROPERTY MORTISE_STORE_PACKAGES)
+    install(FILES cmake/mortise_client_library.cmake DESTINATION ${package_dir})
     foreach(package IN LISTS packages)
         string(APPEND store_dependencies "find_dependency(${package})\n")
+    endforeach()
+    string(APPEND store_dependencies "include(\${CMAKE_CURRENT_LIST_DIR}/mortise_client_library.cmake)\n")
+    foreach(library IN LISTS store_libraries)
+        if(library MATCHES "^mortise::(.*)$")
+            string(APPEND store_dependencies
+                "mortise_client_library(${CMAKE_MATCH_1})\n"
+                "if(NOT TARGET ${library})\n"
+                "    set(mortise_FOUND FALSE)\n"
+                "    set(mortise_NOT_FOUND_MESSAGE \"the library ${CMAKE_MATCH_1}, with which it was built, was not found\")\n"
+                "    return()\n"
+                "endif()\n")
+        endif()
     endforeach()
 endif()
 configure_package_config_file(cmake/mortise-config.cmake.in ${PROJECT_BINARY_DIR}/generated/mortise-config.cmake
@@ -28,3 +45,37 @@ install(FILES
     ${PROJECT_BINARY_DIR}/generated/mortise-config.cmake
     ${PROJECT_BINARY_DIR}/generated/mortise-config-version.cmake
     DESTINATION ${package_dir})
+
+# pkg-config mortise. Whoever links a static library links its stores' libraries too, with --static or without. Paths are
+# relative to the file, so that a prefix may be moved.
+set(pc_requires "")
+set(pc_libraries "")
+set(pc_private "")
+foreach(library IN LISTS store_libraries)
+    if(library MATCHES "^mortise::(.*)$")
+        string(APPEND pc_libraries " -l${CMAKE_MATCH_1}")
+    elseif(library STREQUAL "OpenSSL::SSL" AND BUILD_SHARED_LIBS)
+        string(APPEND pc_libraries " -lssl -lcrypto")
+    elseif(library STREQUAL "OpenSSL::SSL")
+        set(pc_requires openssl)
+    else()
+        message(FATAL_ERROR "cmake/mortise_install.cmake: how does pkg-config know ${library}?")
+    endif()
+endforeach()
+if(BUILD_SHARED_LIBS)
+    set(pc_private "${pc_libraries}")
+    set(pc_libraries "")
+endif()
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+    set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+    set(pc_libdir "${CMAKE_INSTALL_FULL_LIBDIR}")
+    set(pc_includedir "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
+else()
+    file(RELATIVE_PATH up /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+    string(REGEX REPLACE "/$" "" up "${up}")
+    set(pc_prefix "\${pcfiledir}/${up}")
+    set(pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+    set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+configure_file(packaging/mortise.pc.in ${PROJECT_BINARY_DIR}/generated/mortise.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/generated/mortise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -9,7 +9,14 @@ if(MORTISE_INSTALL)
         -D COMPILER=${CMAKE_CXX_COMPILER}
         -D ASIO=${MORTISE_WITH_ASIO}
         -P ${CMAKE_CURRENT_SOURCE_DIR}/consumer/run.cmake)
-    set_tests_properties(consumer.installed PROPERTIES TIMEOUT 120 LABELS consumer)
+    add_test(NAME consumer.shared_moved COMMAND ${CMAKE_COMMAND}
+        -D ROOT=${PROJECT_SOURCE_DIR}
+        -D BUILD=${PROJECT_BINARY_DIR}
+        -D SOURCE=${CMAKE_CURRENT_SOURCE_DIR}/consumer
+        -D WORK=${CMAKE_CURRENT_BINARY_DIR}/consumer_shared_moved
+        -D COMPILER=${CMAKE_CXX_COMPILER}
+        -P ${CMAKE_CURRENT_SOURCE_DIR}/consumer/shared.cmake)
+    set_tests_properties(consumer.installed consumer.shared_moved PROPERTIES TIMEOUT 600 LABELS consumer)
 endif()
 
 get_target_property(objects mortise SOURCES)

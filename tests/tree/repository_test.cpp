@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 #include <regex>
+#include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -27,6 +28,30 @@ TEST(repository, every_store_has_the_same_inside) {
         }
     }
     EXPECT_GT(stores, 0U);
+}
+
+std::string text_of(const fs::path& file) {
+    std::ifstream in{tree::root() / file, std::ios::binary};
+    return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+TEST(repository, the_page_of_errors_knows_every_store) {
+    const std::string page = text_of("docs/errors.md");
+    const auto begin = page.find("| `unknown_store` |");
+    ASSERT_NE(begin, page.npos);
+    const std::string unknown_store = page.substr(begin, page.find('\n', begin) - begin);
+    for (const auto& folder : fs::directory_iterator{tree::root() / "src/stores"}) {
+        if (!folder.is_directory()) continue;
+        const std::string build = text_of(folder.path() / "CMakeLists.txt");
+        std::smatch found;
+        ASSERT_TRUE(std::regex_search(build, found, std::regex{"SCHEMES ([^\n]*)"})) << folder;
+        std::istringstream schemes{found[1]};
+        for (std::string scheme; schemes >> scheme;) {
+            EXPECT_NE(unknown_store.find("`" + scheme + ":"), page.npos) << scheme << " in the row of unknown_store";
+            EXPECT_NE(page.find("`" + scheme + ":"), begin + unknown_store.find("`" + scheme + ":"))
+                << scheme << " in the table of stores";
+        }
+    }
 }
 
 TEST(repository, every_example_has_its_output_recorded) {

@@ -1,0 +1,48 @@
+# What the tests of the installed package have in common. They set SOURCE, BUILD and COMPILER.
+
+function(run)
+    execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(NOT status EQUAL 0)
+        list(JOIN ARGN " " command)
+        message(FATAL_ERROR "${command}\nended with ${status}:\n${output}")
+    endif()
+    set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+# What was installed for other builds names no place of the machine on which it was made.
+function(without_machine_paths prefix)
+    file(GLOB_RECURSE files ${prefix}/*.cmake ${prefix}/*.pc)
+    if(NOT files)
+        message(FATAL_ERROR "no package files in ${prefix}")
+    endif()
+    foreach(file IN LISTS files)
+        file(STRINGS ${file} lines REGEX "[\"; ]/[a-z]+/|=/|-[LI]/|${BUILD}|${SOURCE}")
+        # CMake's own checks that the tree of the prefix is not a link.
+        list(FILTER lines EXCLUDE REGEX "get_filename_component|_IMPORT_PREFIX STREQUAL|^ *#")
+        if(lines)
+            list(JOIN lines "\n" lines)
+            message(FATAL_ERROR "${file} names places of this machine:\n${lines}")
+        endif()
+    endforeach()
+endfunction()
+
+function(has prefix)
+    foreach(file IN LISTS ARGN)
+        if(NOT EXISTS ${prefix}/${file})
+            message(FATAL_ERROR "${file} is not installed")
+        endif()
+    endforeach()
+endfunction()
+
+# Compiles main.cpp of the consumer with the flags of pkg-config alone.
+function(with_pkg_config prefix program)
+    find_program(pkg_config NAMES pkgconf pkg-config REQUIRED)
+    file(GLOB_RECURSE where ${prefix}/*/mortise.pc)
+    if(NOT where)
+        message(FATAL_ERROR "mortise.pc is not installed")
+    endif()
+    get_filename_component(where ${where} DIRECTORY)
+    run(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${where} ${pkg_config} --cflags --libs ${ARGN} mortise)
+    separate_arguments(flags UNIX_COMMAND "${output}")
+    run(${COMPILER} -std=c++20 ${SOURCE}/main.cpp -o ${program} ${flags})
+endfunction()
