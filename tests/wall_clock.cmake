@@ -8,11 +8,13 @@ endif()
 add_library(wall_clock_shim MODULE support/wall_clock_shim.c)
 target_link_libraries(wall_clock_shim PRIVATE ${CMAKE_DL_LIBS})
 
-# For processes whose clocks disagree.
-if(TARGET process_storm_tests)
-    target_compile_definitions(process_storm_tests PRIVATE MORTISE_WALL_CLOCK_SHIM="$<TARGET_FILE:wall_clock_shim>")
-    add_dependencies(process_storm_tests wall_clock_shim)
-endif()
+# For processes whose clocks disagree, and for servers whose clock is set.
+foreach(program IN ITEMS process_storm_tests store_redis_tests)
+    if(TARGET ${program})
+        target_compile_definitions(${program} PRIVATE MORTISE_WALL_CLOCK_SHIM="$<TARGET_FILE:wall_clock_shim>")
+        add_dependencies(${program} wall_clock_shim)
+    endif()
+endforeach()
 
 # They mostly wait, so they begin first.
 function(mortise_add_wall_clock_test name program setting)

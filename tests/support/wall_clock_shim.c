@@ -1,28 +1,32 @@
-// A wall clock that lies, for LD_PRELOAD: proves that no lease is counted on it.
+// A wall clock that lies, for LD_PRELOAD: proves that no lease is counted on it, or moves the clock of a server.
 //
 //   MORTISE_TEST_WALL=offset=3600   the wall clock is an hour ahead (negative: behind)
 //   MORTISE_TEST_WALL=jump=3600     every reading leaps ahead or back in turn, by half an hour to an hour; which, is
 //                                   pseudo-random but the same in every run
+//   MORTISE_TEST_WALL=file=PATH     as far ahead as the file says, now: eight bytes, seconds (support/movable_clock.hpp)
 //
 // Only the wall clocks lie; monotonic, boot and CPU clocks are left alone. These functions may be called before the
 // C library has set itself up, so they use no lock, no heap, no thread-local and no lookup of the real function: the
 // truth comes straight from the kernel.
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-enum mode { unread, honest, offset, jump };
+enum mode { unread, honest, offset, jump, file };
 
 // Two threads that read the environment at once write the same values.
 static _Atomic int mode_now = unread;
 static _Atomic int64_t seconds = 0;
 static _Atomic uint64_t readings = 0;
+static _Atomic int64_t* _Atomic in_file = NULL;
 
 static int read_mode(void) {
     if (environ == NULL) return honest;  // too early to know: ask again next time
@@ -30,7 +34,15 @@ static int read_mode(void) {
     int found = honest;
     if (told != NULL && strncmp(told, "offset=", 7) == 0) found = offset;
     if (told != NULL && strncmp(told, "jump=", 5) == 0) found = jump;
-    if (found != honest) atomic_store(&seconds, strtoll(strchr(told, '=') + 1, NULL, 10));
+    if (told != NULL && strncmp(told, "file=", 5) == 0) {
+        const int fd = (int)syscall(SYS_openat, AT_FDCWD, told + 5, O_RDONLY | O_CLOEXEC);
+        void* page = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
+        if (fd >= 0) syscall(SYS_close, fd);
+        if (page == MAP_FAILED) abort();  // an honest clock would prove nothing
+        atomic_store(&in_file, page);
+        found = file;
+    } else if (found != honest)
+        atomic_store(&seconds, strtoll(strchr(told, '=') + 1, NULL, 10));
     atomic_store(&mode_now, found);
     return found;
 }
@@ -46,6 +58,7 @@ static int64_t error_now(void) {
     int mode = atomic_load(&mode_now);
     if (mode == unread) mode = read_mode();
     if (mode == honest) return 0;
+    if (mode == file) return atomic_load(atomic_load(&in_file));
     const int64_t most = atomic_load(&seconds);
     if (mode == offset || most <= 0) return most;
     const uint64_t n = atomic_fetch_add(&readings, 1);

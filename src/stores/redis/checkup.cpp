@@ -1,6 +1,7 @@
 #include "stores/redis/checkup.hpp"
 
 #include "base/text.hpp"
+#include "stores/redis/names.hpp"
 #include "stores/redis/rights.hpp"
 
 #include <algorithm>
@@ -17,6 +18,10 @@ using std::chrono::seconds;
 
 constexpr std::size_t probes = 9;
 constexpr seconds clocks_may_differ{2};
+
+// Locks whose latest grant is compared with the clock, at most. Any of them tells of a step since its grant.
+constexpr std::size_t looked_at = 1000;
+constexpr std::size_t most_pages = 100;  // of a database that has other keys too
 
 std::string joined(const std::vector<std::string>& words) {
     std::string all;
@@ -94,6 +99,14 @@ void judge_rights(const settings& how, const examination& seen, std::vector<find
 }
 
 void judge_clock(const examination& seen, std::vector<finding>& found) {
+    if (seen.set_back && seen.set_back->ahead >= clocks_may_differ)
+        found.push_back(
+            {warning,
+             "its clock was set back: the lock " + base::quoted(seen.set_back->name) +
+                 " was last granted or renewed at a time that is " + base::readable(seen.set_back->ahead) +
+                 " ahead of it",
+             "let NTP slew it, and never step it; until it has caught up a dead holder's lock may stay taken "
+             "for a lease longer"});
     if (!seen.clock_ahead) return;
     const bool ahead = *seen.clock_ahead > microseconds::zero();
     const microseconds off = std::chrono::abs(*seen.clock_ahead);
@@ -188,7 +201,32 @@ private:
                 const auto ours = before + (after - before) / 2;
                 seen_.clock_ahead = theirs - std::chrono::duration_cast<microseconds>(ours.time_since_epoch());
             }
-            config();
+            scan("0");
+        });
+    }
+    // Page by page, and each key of a page in turn. Whoever may not scan is told so with its rights.
+    void scan(std::string_view cursor) {
+        ask({"SCAN", cursor, "MATCH", pattern_of(how_.prefix), "COUNT", "1000", "TYPE", "hash"},
+            [this](const reply& said) {
+                if (said.items.size() != 2) return config();
+                keys_.clear();
+                for (const reply& key : said.items[1].items) keys_.emplace_back(key.text);
+                compare(said.items[0].text == "0" ? "" : std::string(said.items[0].text));
+            });
+    }
+    void compare(std::string next_page) {
+        if (compared_ == looked_at) return config();
+        if (keys_.empty()) return next_page.empty() || ++pages_ == most_pages ? config() : scan(next_page);
+        const std::string key = std::move(keys_.back());
+        keys_.pop_back();
+        ++compared_;
+        run(to_, ahead_call(key), [self = shared_from_this(), key, next_page](const reply& said) {
+            const microseconds ahead{said.is == reply::kind::integer ? said.number : 0};
+            auto name = name_of(self->how_.prefix, key);
+            auto& most = self->seen_.set_back;
+            if (name && ahead > microseconds::zero() && (!most || most->ahead < ahead))
+                most = {.name = std::move(*name), .ahead = ahead};
+            self->compare(next_page);
         });
     }
     void config() {
@@ -242,6 +280,9 @@ private:
     unique_function<void(examination)> done_;
     examination seen_;
     std::vector<std::chrono::nanoseconds> took_;
+    std::vector<std::string> keys_;  // to compare
+    std::size_t compared_ = 0;
+    std::size_t pages_ = 0;
 };
 
 // All servers. Those that are known at first are met, and then name the others.

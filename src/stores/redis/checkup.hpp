@@ -28,6 +28,12 @@ struct examination {
     bool may_flush = false;
     std::string takes_no_claims{};                           // why; not asked where a right for them is missing
     std::optional<std::chrono::microseconds> clock_ahead{};  // of ours
+    // The lock whose latest grant lies furthest ahead of the server's clock.
+    struct early_grant {
+        std::string name;
+        std::chrono::microseconds ahead{};
+    };
+    std::optional<early_grant> set_back{};
     std::chrono::nanoseconds latency{};
 };
 

@@ -118,6 +118,12 @@ TEST(redis_checkup, every_flaw_is_named_with_its_remedy) {
     EXPECT_THAT(judged(seen), Contains(HasSubstr("warning h:6379: appendfsync is no")));
     seen.clock_ahead = -90s;
     EXPECT_THAT(judged(seen), Contains(AllOf(HasSubstr("note h:6379: its clock is"), HasSubstr("behind ours"))));
+    seen.set_back = {.name = "orders", .ahead = 1s};
+    EXPECT_THAT(judged(seen), Not(Contains(HasSubstr("set back"))))
+        << "masters that follow each other differ by as much";
+    seen.set_back = {.name = "orders", .ahead = 20s};
+    EXPECT_THAT(judged(seen), Contains(AllOf(HasSubstr("warning h:6379: its clock was set back: the lock 'orders' was"),
+                                             HasSubstr("20 s ahead of it"), HasSubstr("never step it"))));
     seen.may_flush = true;
     EXPECT_THAT(judged(seen), Contains(AllOf(HasSubstr("note h:6379: the user 'default' may do more"),
                                              HasSubstr("ACL SETUSER mortise"))));

@@ -182,6 +182,12 @@ call show_call(std::string_view key) {
     return made;
 }
 
+call ahead_call(std::string_view key) {
+    call made{scripts::all().ahead, 1, 0};
+    made << key;
+    return made;
+}
+
 call renew_call(std::span<const renewal_item> items) {
     call made{scripts::all().renew, items.size(), 2};
     std::string ids;

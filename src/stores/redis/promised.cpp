@@ -44,9 +44,10 @@ mortise::promises promised_by(const settings& how) {
         "the server "
         "was set back by more than the outage.";
     all.freed = std::string("At the end of its lease (30 s unless said otherwise); a waiter within 6 s") +
-                (fails_over ? ". During a failover nothing is granted." : ".");
+                (fails_over ? ". During a failover nothing is granted." : ".") +
+                " If the server's clock is set back, at most a lease after the next claim or waiter looks.";
     all.assumes = {"The clocks of client and server run equally fast to within 1 % (client_options::drift).",
-                   "The server does not evict keys (maxmemory-policy noeviction) and its clock is not set."};
+                   "The server does not evict keys (maxmemory-policy noeviction) and its clock is not set forward."};
     if (!fails_over) all.assumes.emplace_back("The server has appendfsync always, or does not crash.");
     if (fails_over && how.replicas > 0)
         all.assumes.emplace_back("The replica that takes over is one that acknowledged.");

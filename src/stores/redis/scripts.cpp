@@ -36,6 +36,7 @@ const scripts& scripts::all() {
             .refresh = make(keeps, {lua::state, lua::refresh}),
             .break_hold = make(keeps, {lua::state, lua::break_hold}),
             .show = make(looks, {lua::show}),
+            .ahead = make(looks, {lua::ahead}),
             .rights = make(looks, {lua::rights}),
         });
     });

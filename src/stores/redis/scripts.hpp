@@ -23,6 +23,7 @@ struct scripts {
     script refresh;
     script break_hold;
     script show;
+    script ahead;
     script rights;
 
     static const scripts& all();
@@ -39,6 +40,7 @@ extern const std::string_view renew;
 extern const std::string_view refresh;
 extern const std::string_view break_hold;
 extern const std::string_view show;
+extern const std::string_view ahead;
 extern const std::string_view rights;
 }  // namespace lua
 

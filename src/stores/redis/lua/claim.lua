@@ -32,7 +32,7 @@ local function standing(verdict, place, own)
     local first = string.sub(s.first, 1, 16)
     if first == own then first = string.sub(s.first, 17, 32) end
     local h = first ~= '' and holder(first)
-    if h then who = struct.pack('>dd', h.counter, now - h.since) .. string.sub(h.rest, 19) end
+    if h then who = struct.pack('>dd', h.counter, math.max(now - h.since, 0)) .. string.sub(h.rest, 19) end
     free_in = math.max(s.next - now, 0)
   end
   return verdict .. struct.pack('>ddd', place, free_in, now) .. who

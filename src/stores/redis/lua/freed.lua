@@ -32,7 +32,7 @@ do
         if size > 0 and (waiting > 1 or refreshed == 0) and sub(waits, at + 16, at + 31) == '                ' then
           local weight, lease, since = unpack('>I4dd', waits, at + 32)
           local client_life, grace, counted = unpack('>ddB', ARGV[4])
-          if weight == capacity and now < since + client_life then
+          if weight == capacity and now >= since and now < since + client_life then
             local other, rest = sub(waits, at, at + 15), sub(waits, at + 52, at + size - 1)
             local left = sub(rest, 1, 1) == 'r' and math.min(lease, grace) or lease
             last = math.max(last + 1, now)

@@ -1,6 +1,7 @@
 -- Extends holds, one per key. ARGV: all ids in a row, packed leases: one for all, or one each. Answers a letter each: 1 renewed,
--- 0 lost. Never shortens. The head's `next` stays what it was, which is not later than the new end. What it needs of a record
--- it unpacks at once, and what it calls is local: with many holds this is most of what a server does for us.
+-- 0 lost. Never shortens, unless the clock was set back (see state.lua). The head's `next` stays what it was, which is not later
+-- than the new end. What it needs of a record it unpacks at once, and what it calls is local: with many holds this is most of
+-- what a server does for us.
 local call, pcall, sub, pack, unpack, type = redis.call, redis.pcall, string.sub, struct.pack, struct.unpack, type
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
@@ -28,6 +29,10 @@ for i = 1, #keys do
       local ends, counter, weight, since, was = unpack('>ddI4dd', record, at)
       if ends > now then
         answer = '1'
+        if ends - now > was then
+          ends = now + was
+          if field == '.' then record = sub(record, 1, 22) .. pack('>d', ends) .. sub(record, 31) end
+        end
         local lease = of_all or unpack('>d', leases, 8 * i - 7)
         if lease > 0 and now + lease >= ends then ends = now + lease else lease = was end
         if lease == was then

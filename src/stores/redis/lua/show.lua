@@ -9,7 +9,7 @@ local shown = {string.format('%.0f', capacity), string.format('%.0f', waiting)}
 local function show(record)
   local ends, counter, weight, since = struct.unpack('>ddI4dd', record)
   if ends > now then
-    shown[#shown + 1] = string.format('%.0f %.0f %.0f %s', counter, weight, now - since, string.sub(record, 55))
+    shown[#shown + 1] = string.format('%.0f %.0f %.0f %s', counter, weight, math.max(now - since, 0), string.sub(record, 55))
   end
 end
 if held == 1 then

@@ -18,6 +18,10 @@
 -- Times are microseconds of the server's clock. `last` is the counter of the latest grant; it outlives the lock by `life`
 -- seconds. `next` is not later than the first end of a holder.
 --
+-- No lease has more left than it is long. If one seems to, the clock was set back, and what is left begins anew with a whole
+-- lease: never less than its holder counts on, and never as much as the step. A name with several holders is looked through
+-- for such leases every LOOK microseconds, and `next` is never further away: if it seems to be, the clock was set back.
+--
 -- The usual name, one holder and some waiters, is one field that is read once and written once, numbers are packed, and what
 -- is done most (taken.lua, freed.lua) stands before this and returns before the functions here are made: the server does
 -- nothing else while a script runs. Here a record in the head is as if it stood in a field of its own; save() puts it where
@@ -32,6 +36,7 @@ local IN_HEAD = 4       -- waiters there, at most: a longer head costs more than
 local HEAD = 2000       -- bytes of them, at most
 local REMEMBERED = 7    -- ended ids: each claim and each release copies them
 local SHORTEST_LIFE = 3600
+local LOOK = 5000000
 
 local function int(n) return string.format('%.0f', n) end
 
@@ -188,6 +193,9 @@ local function read_waiter(record)
   return {id = string.sub(record, 1, 16), instead = string.sub(record, 17, 32), weight = weight, lease = lease,
           since = since, rest = string.sub(record, 53)}
 end
+local function write_waiter(w)
+  return w.id .. w.instead .. struct.pack('>I4dd', w.weight, w.lease, w.since) .. w.rest
+end
 local function client_of(rest) return string.sub(rest, 2, 17) end
 local function renewed(rest) return string.sub(rest, 1, 1) == 'r' end
 
@@ -290,10 +298,21 @@ local function fits(weight, instead)
   return s.used - (old and old.weight or 0) + weight <= s.capacity
 end
 
-local function alive(w, life)
+local function alive(w, number, life)
+  if w.since > now then  -- the clock was set back
+    w.since = now
+    set('q' .. int(number), write_waiter(w))
+    dirty = true
+  end
   if now < w.since + life then return true end
-  local till = get('c' .. client_of(w.rest))
-  return till and tonumber(till) > now
+  local client = 'c' .. client_of(w.rest)
+  local till = tonumber(get(client) or 0)
+  if till > now + life then  -- it was
+    till = now + life
+    set(client, int(till))
+    dirty = true
+  end
+  return till > now
 end
 
 -- How grants are told of: the prefix of the inboxes, the life of a client that waits, the first lease of a grant that its
@@ -317,7 +336,7 @@ local function grant_next(told)
       leave(number, w)
       remember(w.id, '-')
       redis.call('PUBLISH', channel, 'L' .. w.id .. key)
-    elseif not alive(w, told.life) then
+    elseif not alive(w, number, told.life) then
       leave(number, w)
     elseif not fits(w.weight, w.instead) then
       return
@@ -338,9 +357,18 @@ local function grant_next(told)
   end
 end
 
+-- Whether a holder may have expired, or the clock was set back.
+local function due()
+  if s.held == 0 then return false end
+  if now >= s.next then return true end
+  if s.held > 1 then return s.next - now > LOOK end
+  local h = holder(s.first)
+  return h.ends - now > h.lease
+end
+
 -- Ends what has expired and grants what fits. Every verb does this first.
 local function settle(told)
-  if s.held > 0 and now >= s.next then
+  if due() then
     local all = holders()
     local left = {}
     s.next = 0
@@ -351,11 +379,16 @@ local function settle(told)
         set('h' .. id, false)
         s.used, s.held = s.used - h.weight, s.held - 1
       else
+        if h.ends - now > h.lease then
+          h.ends = now + h.lease
+          set('h' .. id, write_holder(h))
+        end
         left[#left + 1] = one
         if s.next == 0 or h.ends < s.next then s.next = h.ends end
       end
     end
     list_holders(left)
+    if s.held > 1 then s.next = math.min(s.next, now + LOOK) end
     dirty = true
   end
   if s.waiting > 0 then grant_next(told) end

@@ -28,21 +28,24 @@ do
           and (waiting > 0 or used + weight > of) and (waiting < 4 and #head < 1000 or not inside)
           and (held == 1 and inside or not call('HGET', key, 'h' .. id)
             and not call('HGET', key, 'w' .. id)) then
-        if waiting == 0 then first, tail = 0, 0 end
-        if inside then
-          call('HSET', key, '.', pack('>c30i4i4I4c0Hc16c16I4ddc0', head, first, tail + 1, waiting + 1, sub(head, 43),
-            52 + #rest, id, '                ', weight, lease, now, rest))
-        else
-          local number = string.format('%d', tail)
-          call('HSET', key, '.', pack('>c30i4i4I4c0', head, first, tail + 1, waiting + 1, sub(head, 43)), 'q' .. number,
-            pack('>c16c16I4ddc0', id, '                ', weight, lease, now, rest), 'w' .. id, number)
-        end
-        local holder, at, ends = head, from + 16, from + kept - 1
+        local holder, at, last_byte = head, from + 16, from + kept - 1
         if held > 1 then
-          holder, at, ends = call('HGET', key, 'h' .. sub(head, from, from + 15)), 1, -1
+          holder, at, last_byte = call('HGET', key, 'h' .. sub(head, from, from + 15)), 1, -1
         end
-        local _, counter, _, began = unpack('>ddI4dd', holder, at)
-        return pack('>c1dddddc0', 'Q', waiting + 1, next - now, now, counter, now - began, sub(holder, at + 54, ends))
+        local ends, counter, _, began, long = unpack('>ddI4dd', holder, at)
+        if ends - now <= long and (held == 1 or next - now <= 5000000) then  -- else the clock was set back (LOOK)
+          if waiting == 0 then first, tail = 0, 0 end
+          if inside then
+            call('HSET', key, '.', pack('>c30i4i4I4c0Hc16c16I4ddc0', head, first, tail + 1, waiting + 1, sub(head, 43),
+              52 + #rest, id, '                ', weight, lease, now, rest))
+          else
+            local number = string.format('%d', tail)
+            call('HSET', key, '.', pack('>c30i4i4I4c0', head, first, tail + 1, waiting + 1, sub(head, 43)), 'q' .. number,
+              pack('>c16c16I4ddc0', id, '                ', weight, lease, now, rest), 'w' .. id, number)
+          end
+          return pack('>c1dddddc0', 'Q', waiting + 1, next - now, now, counter, math.max(now - began, 0),
+            sub(holder, at + 54, last_byte))
+        end
       end
     end
   end

@@ -99,7 +99,8 @@ std::vector<std::string> server::write_configuration() const {
         << directory() << "\n";
     if (!how_.is_sentinel) out << "save \"\"\nrepl-diskless-sync-delay 0\nenable-debug-command local\n";
     for (const std::string& line : how_.lines) out << line << "\n";
-    std::vector<std::string> command{"redis-server", file};
+    std::vector<std::string> command = how_.run_by;
+    command.insert(command.end(), {"redis-server", file});
     if (how_.is_sentinel) command.push_back("--sentinel");
     return command;
 }

@@ -23,7 +23,8 @@ public:
         bool tls = false;          // on that port
         bool is_sentinel = false;  // a watcher, not a store
         std::vector<std::string> lines{};
-        std::string user{};  // for command()
+        std::vector<std::string> run_by{};  // a command that starts it: movable_clock::command()
+        std::string user{};                 // for command()
         std::string password{};
     };
     server(const testing::server_group& home, setup how);

@@ -15,7 +15,8 @@ namespace mortise::inline v0::stores::redis::servers {
 // One server.
 class single {
 public:
-    explicit single(const std::vector<std::string>& lines = {});  // more of its configuration
+    // More of its configuration, and a command that starts it.
+    explicit single(const std::vector<std::string>& lines = {}, const std::vector<std::string>& run_by = {});
 
     server& node() { return *node_; }
     std::vector<server*> keepers() { return {node_.get()}; }  // of the data
