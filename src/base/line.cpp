@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 namespace mortise::inline v0::base {
 
@@ -147,6 +148,40 @@ line_verdict judge(std::span<const line_entry> line, const claim_id& mine, std::
     if (found == line.end()) return {};
     const reading read(line, *found);
     return found->to_be_exchanged() ? read.of_an_exchange() : read.of_a_claim(floor);
+}
+
+judged_line::judged_line(std::vector<line_entry> line) : line_(std::move(line)) {
+    index_.reserve(line_.size());
+    for (std::size_t i = 0; i < line_.size(); ++i) index_.emplace(line_[i].id, i);  // the first, as judge() finds it
+    const bool exclusive = std::ranges::all_of(line_, [&](const line_entry& one) {
+        return one.capacity == line_.front().capacity && one.weight == one.capacity && one.instead_of == claim_id{} &&
+               one.place == 0;
+    });
+    if (!exclusive) return;
+    order_.resize(line_.size());
+    stands_.resize(line_.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::ranges::sort(order_, {}, [&](std::size_t i) { return line_[i].arrived; });
+    for (std::size_t at = 0; at < order_.size(); ++at) stands_[order_[at]] = at;
+}
+
+std::optional<std::size_t> judged_line::index_of(const claim_id& id) const {
+    const auto it = index_.find(id);
+    return it != index_.end() ? std::optional{it->second} : std::nullopt;
+}
+
+line_verdict judged_line::of(const claim_id& mine) const {
+    const auto index = index_of(mine);
+    if (!index || order_.empty()) return judge(line_, mine);
+    const std::size_t at = stands_[*index];
+    line_verdict v;
+    v.capacity = line_.front().capacity;
+    v.is = at == 0 ? line_verdict::verdict::holds : line_verdict::verdict::waits;
+    if (at == 0) return v;
+    v.watch = {line_[order_[at - 1]].id};
+    v.place = at;
+    v.holder = line_[order_.front()].id;
+    return v;
 }
 
 // Without an exchange everybody stands where they arrived, so nothing that is younger matters. With one, or without what is

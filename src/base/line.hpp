@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace mortise::inline v0::base {
@@ -70,6 +71,22 @@ struct line_verdict {
 
 // `floor`: the number of the last change of the line's floor, 0 if there is none.
 line_verdict judge(std::span<const line_entry> line, const claim_id& mine, std::uint64_t floor = 0);
+
+// One line, and the verdicts on many of its entries. Where all claims are exclusive, as in the line of a mutex, each verdict
+// follows from where its entry stands, and a crowd that looks at the same line does not cost the square of its size.
+class judged_line {
+public:
+    explicit judged_line(std::vector<line_entry> line);
+
+    line_verdict of(const claim_id& mine) const;
+    std::optional<std::size_t> index_of(const claim_id& id) const;  // in the line as it was given
+
+private:
+    std::vector<line_entry> line_;
+    std::unordered_map<claim_id, std::size_t> index_;
+    std::vector<std::size_t> order_;   // indexes, as the entries stand; empty unless all are exclusive
+    std::vector<std::size_t> stands_;  // and where in it each stands
+};
 
 // What was read of a long line: the entries up to and including one's own, or the last of these.
 struct line_part {

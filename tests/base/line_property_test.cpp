@@ -148,6 +148,11 @@ private:
         const claim_id id = *std::next(awake_.begin(), static_cast<std::ptrdiff_t>(pick(awake_.size())));
         awake_.erase(id);
         const line_verdict v = pick(2) == 0 ? judge(line_, id, floor_) : judge_a_part(id);
+        const line_verdict whole = judge(line_, id, floor_);
+        const line_verdict among_many = judged_line{line_}.of(id);
+        if (among_many.is != whole.is || among_many.watch != whole.watch || among_many.guards != whole.guards ||
+            among_many.place != whole.place || among_many.holder != whole.holder)
+            found_ = "one of many verdicts is another than the one";
         watches_[id] = v.watch;  // from the revision right after the one just read
         thinking_.push_back({id, v, floor_});
     }

@@ -33,7 +33,17 @@ line_entry exchange(std::uint64_t n, std::uint64_t old, std::uint32_t capacity, 
 
 struct line : std::vector<line_entry> {
     using vector::vector;
-    line_verdict of(std::uint64_t n, std::uint64_t floor = 0) const { return judge(*this, numbered(n), floor); }
+    line_verdict of(std::uint64_t n, std::uint64_t floor = 0) const {
+        const line_verdict alone = judge(*this, numbered(n), floor);
+        const line_verdict among_many = judged_line{*this}.of(numbered(n));
+        EXPECT_EQ(among_many.is, alone.is);
+        EXPECT_EQ(among_many.watch, alone.watch);
+        EXPECT_EQ(among_many.guards, alone.guards);
+        EXPECT_EQ(among_many.capacity, alone.capacity);
+        EXPECT_EQ(among_many.place, alone.place);
+        EXPECT_EQ(among_many.holder, alone.holder);
+        return alone;
+    }
     void leave(std::uint64_t n) {
         std::erase_if(*this, [&](const line_entry& one) { return one.id == numbered(n); });
     }

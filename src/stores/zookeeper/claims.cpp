@@ -104,39 +104,63 @@ void claims::proceed(const entry_ptr& e, later& say) {
     enter(e);
 }
 
-// Reads the line as it is now; one that is not there is empty.
-void claims::read_line(const entry_ptr& e, unique_function<void(const outcome&, std::vector<node_name>, later&)> then) {
-    e->looking = true;
+// Reads a line, and sees what was asked of the servers before; `synced`: by anybody. One listing serves all who ask while
+// another is under way: it is as long as the line, and a crowd must not ask for as many as it has heads.
+void claims::list(const std::string& line, bool synced, listed then) {
+    const auto [it, idle] = listings_.try_emplace(line);
+    it->second.next.push_back(std::move(then));
+    it->second.synced = it->second.synced || synced;
+    if (idle) send_listing(line);
+}
+
+void claims::send_listing(const std::string& line) {
+    listing& asked = listings_.at(line);
     const auto reached = std::make_shared<outcome>();
-    servers_.sync([reached](const outcome& how) { *reached = how; });
-    servers_.children(
-        e->line, [this, e, reached, then = std::move(then)](const outcome& how, const std::vector<std::string>& names,
-                                                            const node_stat&) mutable {
-            later say;
-            const std::scoped_lock guard{mutex_};
-            e->looking = false;
-            if (!reached->ok()) return then(*reached, {}, say);
-            then(how == outcome::kind::no_node ? outcome{} : how, names_.read_line(names), say);
-        });
+    if (std::exchange(asked.synced, false)) servers_.sync([reached](const outcome& how) { *reached = how; });
+    servers_.children(line,
+                      [this, line, reached, those = std::exchange(asked.next, {})](
+                          const outcome& how, const std::vector<std::string>& names, const node_stat& about) mutable {
+                          later say;
+                          const std::scoped_lock guard{mutex_};
+                          if (const auto it = listings_.find(line); it != listings_.end()) {
+                              if (it->second.next.empty())
+                                  listings_.erase(it);
+                              else
+                                  send_listing(line);
+                          }
+                          const line_seen seen{.nodes = names_.read_line(names), .floor = about};
+                          for (listed& then : those) then(reached->ok() ? how : *reached, seen, say);
+                      });
+}
+
+// Reads the line as it is now; one that is not there is empty.
+void claims::read_line(const entry_ptr& e, unique_function<void(const outcome&, const line_seen&, later&)> then) {
+    e->looking = true;
+    list(e->line, true, [e, then = std::move(then)](const outcome& how, const line_seen& line, later& say) mutable {
+        e->looking = false;
+        then(how == outcome::kind::no_node ? outcome{} : how, line, say);
+    });
 }
 
 // Whether a node of ours is in the line is then certain: the servers take no request any more that was sent on an earlier
 // connection of this session.
 void claims::survey(const entry_ptr& e) {
-    read_line(e, [this, e](const outcome& how, std::vector<node_name> line, later& say) {
+    read_line(e, [this, e](const outcome& how, const line_seen& line, later& say) {
         if (!how.ok()) return failed(e, how, say);
-        if (const node_name* mine = find(line, e->id)) return adopt(e, e->line + "/" + mine->name);
+        if (const node_name* mine = line.find(e->id)) return adopt(e, e->line + "/" + mine->name);
         e->unsure = false;
         not_exchanged(e);
         if (e->leaving) return find_out_who_holds(e);
         if (e->queue) return enter(e);
         // Would it hold if it were there?
         base::line_entry last = line_entry_of(*e);
-        for (const node_name& one : line) last.arrived = std::max(last.arrived, one.entry.arrived);
+        for (const node_name& one : line.nodes) last.arrived = std::max(last.arrived, one.entry.arrived);
         ++last.arrived;
-        line.push_back({{}, last});
-        const base::line_verdict said = base::judge(entries_of(line), e->id);
-        if (said.is == verdict::waits) return wait(e, said, line);
+        line_seen with_it{.nodes = line.nodes};
+        with_it.nodes.push_back({{}, last});
+        with_it.verdicts = base::judged_line{entries_of(with_it.nodes)};
+        const base::line_verdict said = with_it.verdicts.of(e->id);
+        if (said.is == verdict::waits) return wait(e, said, with_it);
         if (auto no = refusal_of(*e, said)) return step_back(e, *std::move(no), say);
         enter(e);
     });
@@ -181,17 +205,14 @@ void claims::enter(const entry_ptr& e) {
                         e->node = node;
                         e->counter = about.created;
                     });
-    servers_.children(
-        e->line, [this, e, entered](const outcome& how, const std::vector<std::string>& names, const node_stat& about) {
-            later say;
-            const std::scoped_lock guard{mutex_};
-            e->looking = false;
-            if (*entered == outcome::kind::no_node) return make_parents(e);
-            if (*entered == outcome::kind::unsure) e->unsure = true;
-            if (!entered->ok()) return failed(e, *entered, say);
-            if (!how.ok()) return failed(e, how, say);
-            judge(e, names, about, say);
-        });
+    list(e->line, false, [this, e, entered](const outcome& how, const line_seen& line, later& say) {
+        e->looking = false;
+        if (*entered == outcome::kind::no_node) return make_parents(e);
+        if (*entered == outcome::kind::unsure) e->unsure = true;
+        if (!entered->ok()) return failed(e, *entered, say);
+        if (!how.ok()) return failed(e, how, say);
+        judge(e, line, say);
+    });
 }
 
 // The root and what is above it stay; a line is a container, which the servers remove some time after the last node has gone.
@@ -213,28 +234,25 @@ void claims::make_parents(const entry_ptr& e) {
 
 void claims::look(const entry_ptr& e) {
     e->looking = true;
-    servers_.children(e->line,
-                      [this, e](const outcome& how, const std::vector<std::string>& names, const node_stat& about) {
-                          later say;
-                          const std::scoped_lock guard{mutex_};
-                          e->looking = false;
-                          if (how == outcome::kind::no_node) return vanished(e, say);
-                          if (!how.ok()) return failed(e, how, say);
-                          judge(e, names, about, say);
-                      });
+    list(e->line, false, [this, e](const outcome& how, const line_seen& line, later& say) {
+        e->looking = false;
+        if (how == outcome::kind::no_node) return vanished(e, say);
+        if (!how.ok()) return failed(e, how, say);
+        judge(e, line, say);
+    });
 }
 
-void claims::judge(const entry_ptr& e, std::span<const std::string> names, const node_stat& floor, later& say) {
+void claims::judge(const entry_ptr& e, const line_seen& line, later& say) {
     if (e->leaving) return proceed(e, say);
-    const std::vector<node_name> line = names_.read_line(names);
-    const base::line_verdict said = base::judge(entries_of(line), e->id);
+    if (e->node.empty()) return failed(e, outcome::session_over(), say);  // since it was asked for
+    const base::line_verdict said = line.verdicts.of(e->id);
     if (auto no = refusal_of(*e, said)) return step_back(e, *std::move(no), say);
     switch (said.is) {
         case verdict::holds:
-            if (floor.version > 0 && floor.changed > e->counter) return stamp(e, floor);
+            if (line.floor.version > 0 && line.floor.changed > e->counter) return stamp(e, line.floor);
             return grant(e, say);
         case verdict::may_exchange:
-            return exchange(e, said, line, floor);
+            return exchange(e, said, line.nodes, line.floor);
         case verdict::waits:
             return wait(e, said, line);
         default:
@@ -273,20 +291,20 @@ spi::grant claims::grant_of(const entry& e) const {
 }
 
 // Not its turn: watches what has to go first, or goes away if it was not to wait.
-void claims::wait(const entry_ptr& e, const base::line_verdict& said, std::span<const node_name> line) {
+void claims::wait(const entry_ptr& e, const base::line_verdict& said, const line_seen& line) {
     using enum spi::claim_answer::verdict;
     if (!e->queue &&
-        only_leavers_before(e, line)) {  // they were told to go before it came: it looks again without them
-        for (const node_name& one : line)
+        only_leavers_before(e, line.nodes)) {  // they were told to go before it came: it looks again without them
+        for (const node_name& one : line.nodes)
             if (is_leaving(one.entry.id)) watch(e, e->line + "/" + one.name);
         return;
     }
     if (e->queue)
         for (const claim_id& id : said.watch)
-            if (const node_name* before = find(line, id)) watch(e, e->line + "/" + before->name);
+            if (const node_name* before = line.find(id)) watch(e, e->line + "/" + before->name);
     if (e->asked.empty()) return;
     e->looking = true;
-    const node_name* first = said.holder ? find(line, *said.holder) : nullptr;
+    const node_name* first = said.holder ? line.find(*said.holder) : nullptr;
     others_.describe(first != nullptr ? e->line + "/" + first->name : std::string{},
                      [this, e, place = said.place](const outcome&, std::optional<holder> who) {
                          later say;

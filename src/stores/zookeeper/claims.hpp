@@ -94,6 +94,19 @@ public:
     void close() noexcept;                                 // after the session's
 
 private:
+    // A line as it was read once, for all who look at it.
+    struct line_seen {
+        std::vector<node_name> nodes{};
+        base::judged_line verdicts{entries_of(nodes)};
+        node_stat floor{};
+
+        const node_name* find(const claim_id& id) const {
+            const auto at = verdicts.index_of(id);
+            return at ? &nodes[*at] : nullptr;
+        }
+    };
+    using listed = unique_function<void(const outcome&, const line_seen&, later&)>;
+
     void begun(std::int64_t id, spi::time_point asked, spi::duration timeout) override;
     void back(spi::duration timeout) override;
     void ended() override;
@@ -101,20 +114,22 @@ private:
 
     // With mutex_ held.
     void nudge();
+    void list(const std::string& line, bool synced, listed then);
+    void send_listing(const std::string& line);
     void proceed(const entry_ptr& e, later& say);
-    void read_line(const entry_ptr& e, unique_function<void(const outcome&, std::vector<node_name>, later&)> then);
+    void read_line(const entry_ptr& e, unique_function<void(const outcome&, const line_seen&, later&)> then);
     void survey(const entry_ptr& e);
     void enter(const entry_ptr& e);
     void make_parents(const entry_ptr& e);
     void adopt(const entry_ptr& e, const std::string& node);
     void look(const entry_ptr& e);
-    void judge(const entry_ptr& e, std::span<const std::string> names, const node_stat& floor, later& say);
+    void judge(const entry_ptr& e, const line_seen& line, later& say);
     void exchange(const entry_ptr& e, const base::line_verdict& said, std::span<const node_name> line,
                   const node_stat& floor);
     void exchanged(const entry_ptr& e);
     void not_exchanged(const entry_ptr& e);
     void stamp(const entry_ptr& e, const node_stat& floor);
-    void wait(const entry_ptr& e, const base::line_verdict& said, std::span<const node_name> line);
+    void wait(const entry_ptr& e, const base::line_verdict& said, const line_seen& line);
     bool is_leaving(const claim_id& id) const;
     bool only_leavers_before(const entry_ptr& e, std::span<const node_name> line) const;
     void watch(const entry_ptr& e, const std::string& node);
@@ -155,6 +170,12 @@ private:
     spi::time_point nudged_{};
     bool watching_holds_ = false;
     std::unordered_map<claim_id, entry_ptr> entries_;
+    // Listings of a line: one is under way, and what was asked for since waits for the next.
+    struct listing {
+        bool synced = false;
+        std::vector<listed> next{};
+    };
+    std::unordered_map<std::string, listing> listings_;
     std::unordered_multimap<std::string, claim_id> watches_;  // node -> who waits for news of it
     struct memory {
         spi::release_answer how;

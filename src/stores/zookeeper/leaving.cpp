@@ -58,12 +58,10 @@ void claims::find_out_who_holds(const entry_ptr& e) {
         return;
     }
     e->looking = true;
-    servers_.children(e->line, [this, e](const outcome& how, const std::vector<std::string>& names, const node_stat&) {
-        later say;
-        const std::scoped_lock guard{mutex_};
+    list(e->line, false, [this, e](const outcome& how, const line_seen& line, later& say) {
         e->looking = false;
         if (!how.ok() && how.is != outcome::kind::no_node) return failed(e, how, say);
-        left(e, names_.read_line(names).empty() ? spi::release_answer::expired : spi::release_answer::taken_over, say);
+        left(e, line.nodes.empty() ? spi::release_answer::expired : spi::release_answer::taken_over, say);
     });
 }
 
@@ -72,18 +70,18 @@ void claims::release_another(const entry_ptr& e) {
     e->leaving = true;
     e->unsure = true;
     entries_.emplace(e->id, e);
-    read_line(e, [this, e](const outcome& how, const std::vector<node_name>& line, later& say) {
+    read_line(e, [this, e](const outcome& how, const line_seen& line, later& say) {
         if (!how.ok()) {
             failed(e, how, say);
             entries_.erase(e->id);
             return;
         }
         e->unsure = false;
-        if (const node_name* mine = find(line, e->id)) {
+        if (const node_name* mine = line.find(e->id)) {
             e->node = e->line + "/" + mine->name;
             return leave(e);
         }
-        left(e, line.empty() ? spi::release_answer::expired : spi::release_answer::taken_over, say);
+        left(e, line.nodes.empty() ? spi::release_answer::expired : spi::release_answer::taken_over, say);
     });
 }
 

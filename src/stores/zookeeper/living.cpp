@@ -104,9 +104,11 @@ std::optional<spi::duration> claims::session_timeout() const {
 void claims::close() noexcept {
     if (closed_.exchange(true)) return;
     std::unordered_map<claim_id, entry_ptr> forgotten;
+    std::unordered_map<std::string, listing> unread;
     const std::scoped_lock guard{mutex_};
     if (beating_ != 0) around_.clock.cancel(beating_);
     forgotten.swap(entries_);
+    unread.swap(listings_);
 }
 
 }  // namespace mortise::inline v0::stores::zookeeper

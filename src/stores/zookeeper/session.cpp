@@ -62,6 +62,10 @@ std::string outcome::text() const {
     return zerror(code);
 }
 
+outcome outcome::session_over() {
+    return outcome_of(ZSESSIONEXPIRED);
+}
+
 session::session(const settings& how, spi::clock& clock, listener& told)
     : inside_(std::make_shared<machinery>(how, clock, told)) {}
 

@@ -33,6 +33,7 @@ struct outcome {
 
     bool ok() const { return is == kind::ok; }
     std::string text() const;
+    static outcome session_over();
     friend bool operator==(const outcome& o, kind k) { return o.is == k; }
 };
 
