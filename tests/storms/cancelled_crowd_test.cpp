@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto waits_at_most = 2min;
+constexpr auto waits_at_most = 5min;
 
 struct place {
     spi::fixture* store;

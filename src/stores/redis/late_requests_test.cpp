@@ -1,0 +1,41 @@
+// Requests that arrive late, twice or never: nothing is held by nobody.
+#include "support/late_requests.hpp"
+
+#include "stores/redis/servers/suite.hpp"
+#include "support/sanitizers.hpp"
+
+#include <gmock/gmock.h>
+
+namespace mortise::stores::redis::servers {
+namespace {
+
+using mortise::testing::late_requests;
+using ::testing::IsEmpty;
+
+class redis_late_requests : public on_one_server {
+protected:
+    // The shortest lease; one as long as a client waits for an answer; a longer one; and one that keeps what is orphaned for
+    // longer than a cell waits.
+    late_requests matrix() {
+        using verb = late_requests::verb;
+        using trouble = late_requests::trouble;
+        late_requests all;
+        all.verbs = {verb::claim, verb::release, verb::cancel, verb::renewal, verb::first_claim};
+        all.troubles = {trouble::held, trouble::reply_lost, trouble::silent, trouble::overtaken};
+        all.servers = {node().port()};
+        all.url_at = [this](const std::vector<std::uint16_t>& ports) { return url(ports.front(), "&timeout=1s"); };
+        all.leases = {100ms, 1s, 3s, 60s};
+        all.free_within = 20s;
+        all.every = testing::under_asan || testing::under_tsan ? 20 : 1;
+        return all;
+    }
+};
+
+TEST_F(redis_late_requests, leave_nothing_behind) {
+    EXPECT_THAT(matrix().run(), IsEmpty());
+    client looks{url()};
+    EXPECT_TRUE(testing::eventually([&] { return looks.list().empty(); })) << looks.list().front().name;
+}
+
+}  // namespace
+}  // namespace mortise::stores::redis::servers
