@@ -42,7 +42,7 @@ std::vector<place> every_place() {
 std::uint64_t size_of_crowd(const spi::fixture& store) {
     const bool quick = store.frees_the_dead_after() <= 100ms;
     const bool in_full = std::getenv("MORTISE_STORMS_IN_FULL") != nullptr;
-    return scale(quick || in_full ? 10'000 : 1'000);
+    return scale(quick || in_full ? 10'000 : 5'000);
 }
 
 class counter final : public observer {
