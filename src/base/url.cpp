@@ -72,6 +72,12 @@ bool is_port(std::string_view text) {
     return digits && std::stoi(std::string(text)) >= 1 && std::stoi(std::string(text)) <= 65535;
 }
 
+// A number that was meant to be a port, though it may be none. A longer one may be a secret.
+bool looks_like_port(std::string_view text) {
+    return !text.empty() && text.size() <= 6 &&
+           std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 // Hosts in whose port there is no port: a login whose '@' was forgotten.
 std::string mask_hosts(std::string_view hosts) {
     std::string shown;
@@ -79,7 +85,7 @@ std::string mask_hosts(std::string_view hosts) {
         const std::size_t end = std::min(hosts.find(','), hosts.size());
         const std::string_view one = hosts.substr(0, end);
         const std::size_t colon = one.find(':');
-        const bool plain = colon == one.npos || one.front() == '[' || is_port(one.substr(colon + 1));
+        const bool plain = colon == one.npos || one.front() == '[' || looks_like_port(one.substr(colon + 1));
         shown += plain ? std::string(one) : std::string(one.substr(0, colon + 1)) + "***";
         if (end == hosts.size()) return shown;
         shown += ',';
@@ -111,23 +117,36 @@ std::string mask(std::string_view text) {
     return shown + mask_options(text.substr(options));
 }
 
-bool good_host(std::string_view host) {
+enum class host_fault { none, name, port };
+
+host_fault fault_of(std::string_view host) {
     std::string_view name = host;
     std::string_view port;
     if (!host.empty() && host.front() == '[') {
         const auto close = host.find(']');
-        if (close == std::string_view::npos || close < 2) return false;
+        if (close == std::string_view::npos || close < 2) return host_fault::name;
         port = host.substr(close + 1);
-        if (!port.empty() && port.front() != ':') return false;
+        if (!port.empty() && port.front() != ':') return host_fault::name;
         name = host.substr(1, close - 1);
     } else if (const auto colon = host.find(':'); colon != std::string_view::npos) {
         name = host.substr(0, colon);
         port = host.substr(colon);
     }
-    if (name.empty() || name.find_first_of(" @[]") != std::string_view::npos) return false;
-    if (port.empty()) return true;
-    port.remove_prefix(1);
-    return is_port(port);
+    if (name.empty() || name.find_first_of(" @[]") != std::string_view::npos) return host_fault::name;
+    return port.empty() || is_port(port.substr(1)) ? host_fault::none : host_fault::port;
+}
+
+constexpr const char* escapes = " (a / or @ in a password is written %2F or %40)";
+
+// `shown` is whole where it holds no secret. The host may be a piece of one.
+[[noreturn]] void bad_host(std::string_view host, host_fault fault, std::string_view whole, const std::string& shown) {
+    const std::size_t colon = host.rfind(':');
+    if (fault == host_fault::name)
+        bad(shown, (shown == whole ? "the host " + quoted(host) : "a host") +
+                       " is not NAME, NAME:PORT or [ADDRESS]:PORT" + escapes);
+    if (const std::string_view port = host.substr(colon + 1); looks_like_port(port))
+        bad(shown, "the port " + std::string(port) + " is out of range; use 1 to 65535");
+    bad(shown, std::string("the port of a host must be a number from 1 to 65535") + escapes);
 }
 
 }  // namespace
@@ -183,11 +202,7 @@ url url::parse(std::string_view text) {
     while (true) {
         const auto comma = authority.find(',');
         const std::string_view host = authority.substr(0, comma);
-        if (!good_host(host)) {  // which may be a piece of a password
-            const std::string which = shown == text ? "the host " + quoted(host) : "a host";
-            bad(shown,
-                which + " is not NAME, NAME:PORT or [ADDRESS]:PORT (a / or @ in a password is written %2F or %40)");
-        }
+        if (const host_fault fault = fault_of(host); fault != host_fault::none) bad_host(host, fault, text, shown);
         u.hosts.emplace_back(host);
         if (comma == std::string_view::npos) return u;
         authority.remove_prefix(comma + 1);

@@ -158,6 +158,17 @@ TEST(url, shows_itself_without_its_secrets) {
     EXPECT_EQ(shown("host:/run/locks"), "host:/run/locks");
 }
 
+TEST(url, a_bad_port_is_called_a_port) {
+    for (const char* port : {"0", "65536", "99999", "637900"}) {
+        const std::string said = refusal_of("redis://db:" + std::string(port) + "/0");
+        EXPECT_THAT(said, HasSubstr("'redis://db:" + std::string(port) + "/0'"));
+        EXPECT_THAT(said, HasSubstr("the port " + std::string(port) + " is out of range; use 1 to 65535"));
+    }
+    for (const char* address : {"redis://db:", "redis://db:6379x", "redis://ann:s3cret@db:port", "redis://[::1]:x"})
+        EXPECT_THAT(refusal_of(address), HasSubstr("the port of a host must be a number")) << address;
+    EXPECT_THAT(refusal_of("redis://ann:12345678"), Not(HasSubstr("12345678"))) << "may be a password";
+}
+
 TEST(url, never_shows_a_secret_however_it_is_misspelt) {
     for (const char* address : {"redis://ann:s3cret@",
                                 "redis://ann:s3cret",
