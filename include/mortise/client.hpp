@@ -63,6 +63,11 @@ struct client_options {
     std::chrono::nanoseconds reply_timeout = std::chrono::seconds{1};
     std::chrono::nanoseconds patience = std::chrono::seconds{10};
 
+    // Of calls that do not wait (try_, a wait of zero): how long a request is repeated where nobody is to be reached: the
+    // connection is refused, the host is not known, it speaks another protocol. Zero: that is the answer. Unset: `patience`,
+    // which a request that may still be answered has in any case.
+    std::optional<std::chrono::nanoseconds> try_patience{};
+
     // How long release() and the destructor of a hold wait for the store, and ~client() for all of them together.
     std::chrono::nanoseconds release_wait = std::chrono::seconds{1};
     std::chrono::nanoseconds close_wait = std::chrono::milliseconds{250};
@@ -86,7 +91,8 @@ struct client_options {
 class MORTISE_API client {
 public:
     explicit client(std::string_view store_url, client_options options = {});
-    // On the store that MORTISE_STORE names in the environment; host: if it names none.
+    // On the store that MORTISE_STORE names in the environment; host: if it is not set. Throws bad_url if it is set and empty:
+    // a variable that got lost must not become a lock of this machine alone.
     explicit client(client_options options = {});
     ~client();
     client(client&&) noexcept;
@@ -126,8 +132,8 @@ public:
     void start_list(unique_function<void(std::vector<held_lock>, std::error_code)> done);
 
     // Calls `changed` with what list() would answer, now and whenever it has changed, until the handle is destroyed. Looks
-    // a few times a second, so what came and went in between is not seen, and a change of held_for alone is none. With an
-    // error the locks are those seen last; the next good answer follows as soon as there is one. `name`: that lock only;
+    // a few times a second, so what came and went in between is not seen, and a change of held_for or lease_left alone is
+    // none. With an error the locks are those seen last; the next good answer follows as soon as there is one. `name`: that lock only;
     // empty: all of them. Runs on the notifier thread, one call at a time; what it throws is swallowed.
     using change = unique_function<void(const std::vector<held_lock>& locks, std::error_code failed)>;
     [[nodiscard]] watching watch(std::string_view name, change changed);

@@ -30,6 +30,9 @@ struct promises {
     // renewed (renew::off) is refused. Unset: as long as you like.
     std::optional<std::chrono::nanoseconds> longest_lease{};
 
+    // How waiters are served, where `fifo` does not say it all; one sentence.
+    std::string order{};
+
     std::string reach{};  // who can meet on it: "threads of one process", "processes of one host", ...
 
     // What docs/guarantees.md says, one sentence each. Exclusion is about `valid()`: at no instant is it true for two.

@@ -76,6 +76,7 @@ void check(const client_options& o) {
     check_positive("release_wait", o.release_wait, 24h);
     check_positive("close_wait", o.close_wait, 24h);
     check_positive("patience", o.patience, 24h);
+    if (o.try_patience) check_positive("try_patience", *o.try_patience, 24h);
     if (o.reply_timeout < 1ms || o.reply_timeout > 24h)
         bad_option("reply_timeout of " + readable(o.reply_timeout) + ": use 1 ms to 24 h");
 }

@@ -71,6 +71,9 @@ struct kept_claim {
 
     // The grant or its latest renewal.
     spi::time_point counted_from() const noexcept { return lease ? ends - *lease : since; }
+    std::optional<spi::duration> left(spi::time_point now) const noexcept {
+        return lease ? std::optional(ends - now) : std::nullopt;
+    }
     spi::grant grant() const { return {counter, lease, counted_from()}; }
     mortise::holder describe(spi::time_point now) const;
 };

@@ -66,7 +66,7 @@ std::string holder::describe() const {
     std::string text = host.empty() ? "another program" : host;
     if (pid != 0) text += " pid " + std::to_string(pid);
     if (!label.empty()) text += " (" + label + ")";
-    if (held_for_known()) text += ", for " + base::readable(held_for);
+    if (held_for) text += ", for " + base::readable(*held_for);
     if (token != mortise::token{}) text += ", token " + to_string(token);
     return text;
 }

@@ -88,7 +88,8 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
             if (said.is == verdict::granted || said.is == verdict::queued) todo.goodbye = goodbye(*c, now);
         } else if (said.is == verdict::unknown) {
             if (!said.detail.empty()) c->asked->trouble = std::move(said.detail);
-            no_answer(c, said.reason ? said.reason : make_error_code(errc::unreachable), now, todo);
+            no_answer(c, said.reason ? said.reason : make_error_code(errc::unreachable), now,
+                      said.unreached ? patience_with_nobody_there(*c) : options_.patience, todo);
             if (c->is != cohort::state::ended) {
                 const unsigned tries = c->asked->failures;
                 const auto step = milliseconds{10} * (1 << std::min(tries, 7u));
@@ -221,15 +222,26 @@ void engine::forget(const std::shared_ptr<cohort>& c, spi::time_point now, erran
 
 // A request failed or was not answered. It is repeated with the same id, until `patience` is over.
 void engine::no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, errands& todo) {
+    no_answer(c, why, now, options_.patience, todo);
+}
+
+void engine::no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now,
+                       spi::duration patience, errands& todo) {
     c->in_flight.store(false, std::memory_order_release);
     ++c->asked->failures;
-    if (now - c->asked->failing_since < options_.patience) {
+    if (now - c->asked->failing_since < patience) {
         emit(event_kind::retried, c->terms.name, {}, why);
         return;
     }
     refuse_line(*c, errc::unreachable, silence_of(*c), todo);
     todo.goodbye = goodbye(*c, now);  // it may have been granted without our knowing
     end(c);
+}
+
+spi::duration engine::patience_with_nobody_there(const cohort& c) const {
+    const bool waits =
+        std::any_of(c.line.begin(), c.line.end(), [](const auto& who) { return !who->waiting->no_wait; });
+    return waits ? options_.patience : options_.try_patience.value_or(options_.patience);
 }
 
 std::string engine::silence_of(const cohort& c) {

@@ -22,7 +22,9 @@ claim wanted_by(std::string_view name, const claim_options& options) {
 
 std::string store_from_environment() {
     const char* named = ::secure_getenv("MORTISE_STORE");
-    return named != nullptr && *named != '\0' ? named : "host:";
+    if (named != nullptr && *named == '\0')
+        throw error(errc::bad_url, "MORTISE_STORE is set but empty; name a store in it, or unset it for host:");
+    return named != nullptr ? named : "host:";
 }
 
 }  // namespace

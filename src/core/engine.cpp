@@ -369,7 +369,7 @@ refusal engine::in_the_way(const cohort& c, errc why, std::optional<std::size_t>
                                         .token = token::of(c.counter, c.turn)};
     } else if (c.asked && c.asked->standing) {
         no.holder = c.asked->standing->holder;
-        if (no.holder) no.holder->held_for += clock_->now() - c.asked->heard;
+        if (no.holder && no.holder->held_for) *no.holder->held_for += clock_->now() - c.asked->heard;
         if (ahead) no.place = c.asked->standing->place.value_or(1) + *ahead;
     }
     return no;

@@ -233,6 +233,9 @@ private:
     void busy(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo);
     void forget(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo);
     void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, errands& todo);
+    void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, spi::duration patience,
+                   errands& todo);
+    spi::duration patience_with_nobody_there(const cohort& c) const;
     static std::string silence_of(const cohort& c);
     void refuse_line(cohort& c, std::error_code why, const std::string& what, errands& todo);
     void end(const std::shared_ptr<cohort>& c);

@@ -49,7 +49,8 @@ void channel::connect() {
             if (target->is_ != state::resolving) return;
             if (all.empty())
                 return target->broke(
-                    held, {errc::unreachable, "cannot find host " + base::quoted(target->to_.where.host) + ": " + why});
+                    held,
+                    {.what = "cannot find host " + base::quoted(target->to_.where.host) + ": " + why, .unmet = true});
             target->addresses_ = std::move(all);
             try {
                 target->try_next_address();
@@ -99,7 +100,7 @@ void channel::establish(const line& made) {
         }
     }
     broke(held, {how.hopeless ? errc::denied : errc::unreachable, reason(how), how.hopeless,
-                 how.advises ? trouble::remedy::told : trouble::remedy::unknown});
+                 how.advises ? trouble::remedy::told : trouble::remedy::unknown, !how.hopeless});
 }
 
 void channel::came_up(lock& held) {
@@ -124,7 +125,7 @@ trouble channel::end_of_stream(const transport::result& how) const {
     if (how.hopeless) return {errc::denied, how.why, true};
     if (proven_ || to_.tls.on) return {errc::unreachable, reason(how)};
     return {errc::unreachable, reason(how) + " before it said anything; if it speaks TLS, " + to_.tls.if_needed, false,
-            trouble::remedy::told};
+            trouble::remedy::told, true};
 }
 
 trouble channel::silence() const {

@@ -16,6 +16,7 @@ struct trouble {
     std::string what{};
     bool hopeless = false;  // it will not mend by itself: a password, a certificate
     remedy helps = remedy::unknown;
+    bool unmet = false;  // nobody was there: no such host, a connection that was refused, another protocol
 };
 
 }  // namespace mortise::inline v0::net

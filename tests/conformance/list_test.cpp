@@ -56,6 +56,19 @@ TEST_P(lists, count_who_waits_and_show_every_holder_of_a_name) {
     waits.join();
 }
 
+TEST_P(lists, say_what_is_left_of_a_lease_where_that_is_known) {
+    client locks = make_client();
+    client others = make_client();
+    const mortise::promises& can = locks.promises();
+    const hold mine = locks.acquire("n", {.lease = 20s});
+    const auto all = others.list();
+    ASSERT_EQ(all.size(), 1u);
+    const bool known = !can.store.starts_with("zookeeper");
+    EXPECT_EQ(all[0].lease_left.has_value(), known);
+    EXPECT_LE(all[0].lease_left.value_or(1s), 20s);
+    EXPECT_GT(all[0].lease_left.value_or(1s), 0s);
+}
+
 TEST_P(lists, are_there_after_a_client_moved) {
     client locks = make_client();
     client gone = make_client();

@@ -36,6 +36,21 @@ private:
     mortise::promises less_;
 };
 
+// A store whose first claim fails.
+class late_store final : public spi::store_wrapper {
+public:
+    late_store(const spi::context& outer, bool unreached, const spi::store_factory& inner)
+        : store_wrapper(outer, inner), unreached_(unreached) {}
+    void claim(const spi::claim_request& asked, spi::reply<spi::claim_answer> done) override {
+        if (!std::exchange(failed_, true)) return done({.reason = errc::unreachable, .unreached = unreached_});
+        store_wrapper::claim(asked, std::move(done));
+    }
+
+private:
+    const bool unreached_;
+    bool failed_ = false;
+};
+
 class field : public ::testing::Test {
 protected:
     client modest(client_options options = fleet::quick()) {
@@ -64,7 +79,8 @@ TEST(fields, each_has_a_test) {
                                   stop] = claim_options{};
     [[maybe_unused]] const auto& [name, capacity, weight, options] = claim{};
     [[maybe_unused]] const auto& [lease2, label2, require_token2, strict, durable2, hand_over_turns, drift, margin,
-                                  reply_timeout, patience, release_wait, close_wait, observed] = client_options{};
+                                  reply_timeout, patience, try_patience, release_wait, close_wait, observed] =
+        client_options{};
 
     const auto tests_in = [](const std::string& suite) {
         const auto& all = *::testing::UnitTest::GetInstance();
@@ -74,7 +90,7 @@ TEST(fields, each_has_a_test) {
     };
     EXPECT_EQ(tests_in("claim_options_field"), 11);
     EXPECT_EQ(tests_in("claim_field"), 4);
-    EXPECT_EQ(tests_in("client_options_field"), 13);
+    EXPECT_EQ(tests_in("client_options_field"), 14);
 }
 
 using claim_options_field = field;
@@ -353,6 +369,34 @@ TEST_F(client_options_field, patience) {
     EXPECT_FALSE(more.answered());
     world.advance(50s);
     EXPECT_EQ(more.reason(), errc::unreachable);
+}
+
+TEST_F(client_options_field, try_patience) {
+    const auto failing = [this](std::optional<std::chrono::nanoseconds> patience, bool unreached) {
+        client_options options = fleet::quick();
+        options.try_patience = patience;
+        const auto factory = [this, unreached](const spi::context& outer) {
+            return std::make_unique<late_store>(outer, unreached, [this](const spi::context& inner) {
+                return stores::memory::open(stores::memory::make_table(world.sim().world().clock))(inner);
+            });
+        };
+        return spi::make_client(factory, world.sim().world(), std::move(options));
+    };
+    client hasty = failing(0s, true);
+    client patient = failing(std::nullopt, true);
+    client waiting = failing(0s, true);
+    client unsure = failing(0s, false);
+    call tries(hasty, "n", {.wait = 0s});
+    call asks_again(patient, "n", {.wait = 0s});
+    call waits(waiting, "n");
+    call doubts(unsure, "n", {.wait = 0s});
+    world.settle();
+    EXPECT_EQ(tries.reason(), errc::unreachable) << "nobody there is the answer";
+    EXPECT_FALSE(asks_again.answered());
+    world.advance(1s);
+    EXPECT_TRUE(asks_again.granted());
+    EXPECT_TRUE(waits.granted()) << "who waits has patience";
+    EXPECT_TRUE(doubts.granted()) << "a lost answer is no reason to give up";
 }
 
 TEST_F(client_options_field, release_wait) {

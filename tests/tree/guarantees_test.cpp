@@ -52,7 +52,8 @@ std::string section(const std::string& mode) {
     text += "| exclusion | " + can.exclusion + " |\n";
     text += "| with tokens | " + (can.tokens ? can.fencing : std::string("No tokens.")) + " |\n";
     text += "| free after the holder's death | " + can.freed + " |\n";
-    text += std::string("| order | ") + (can.fifo ? "First come, first served." : "Any.") + " |\n";
+    const std::string order = can.fifo ? "First come, first served." : "Any.";
+    text += "| order | " + (can.order.empty() ? order : can.order) + " |\n";
     if (!can.assumes.empty()) text += "\nIt rests on:\n\n" + list_of(can.assumes);
     text += "\nExclusion ends when:\n\n" + list_of(can.ends);
     return text;

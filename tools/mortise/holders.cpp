@@ -15,7 +15,7 @@ std::string who(const mortise::holder& one) {
 }
 
 std::string how_long(const mortise::holder& one, const std::string& before) {
-    return one.held_for_known() ? before + "for " + readable(one.held_for) : "";
+    return one.held_for ? before + "for " + readable(*one.held_for) : "";
 }
 
 std::string share_of(const mortise::held_lock& one) {
@@ -30,7 +30,7 @@ std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all) {
     std::vector<row> rows{{"NAME", "HOLDER", "HELD FOR", "SHARE", "WAITING", "TOKEN"}};
     for (const mortise::held_lock& one : all) {
         rows.push_back({plain(one.name), who(one.holder),
-                        one.holder.held_for_known() ? readable(one.holder.held_for) : "-", share_of(one),
+                        one.holder.held_for ? readable(*one.holder.held_for) : "-", share_of(one),
                         std::to_string(one.waiting), mortise::to_string(one.holder.token)});
     }
     std::array<std::size_t, 6> widest{};
@@ -50,10 +50,10 @@ std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all) {
 json as_json(const mortise::holder& one) {
     json made;
     made.add("host", one.host).add("pid", one.pid).add("label", one.label);
-    if (one.held_for == std::chrono::nanoseconds::zero())
-        made.add("held_for_s", nullptr);
+    if (one.held_for)
+        made.add("held_for_s", std::chrono::duration<double>(*one.held_for).count());
     else
-        made.add("held_for_s", std::chrono::duration<double>(one.held_for).count());
+        made.add("held_for_s", nullptr);
     made.add("token", mortise::to_string(one.token));
     return made;
 }

@@ -70,7 +70,7 @@ public:
         std::vector<held_lock> now = seen.locks;
         std::size_t waiting = 0;
         for (held_lock& one : now) {
-            one.holder.held_for += steady::now() - seen.at;
+            if (one.holder.held_for) *one.holder.held_for += steady::now() - seen.at;
             waiting += one.waiting;
         }
         std::vector<std::string> lines{plain(store) + "  " + time_of_day() + "  " + std::to_string(now.size()) +

@@ -98,6 +98,9 @@ struct claim_answer {
     spi::standing standing{};
     std::error_code reason{};
     std::string detail{};
+    // Unknown, and it will hardly be answered soon: all that can be asked refuse the connection, are not to be found, or speak
+    // another protocol. A call that does not wait may end with that (client_options::try_patience).
+    bool unreached = false;
 };
 
 struct renewal {

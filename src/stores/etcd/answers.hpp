@@ -13,7 +13,8 @@ inline spi::claim_answer answer_of(const outcome& failed) {
     using enum spi::claim_answer::verdict;
     return {.is = failed.is == outcome::verdict::refused ? refused : unknown,
             .reason = failed.reason,
-            .detail = failed.detail};
+            .detail = failed.detail,
+            .unreached = failed.unmet};
 }
 
 inline spi::claim_answer not_understood() {

@@ -22,7 +22,8 @@ ending ending_of(const net::trouble& why, bool untouched) {
     return {.code = why.code == errc::timed_out ? ending::deadline_exceeded : ending::unavailable,
             .text = why.what,
             .untouched = untouched,
-            .hopeless = why.code == errc::denied};  // what fails on our side may mend
+            .hopeless = why.code == errc::denied,  // what fails on our side may mend
+            .unmet = why.unmet};
 }
 
 }  // namespace
@@ -152,7 +153,7 @@ bool connection::took(const line& from, std::size_t bytes) {
     if (from != line_ || is_ != state::up) return false;
     if (!well) {
         const std::string more = session_->why().empty() ? "" : " (" + session_->why() + ")";
-        broke(held, {errc::unreachable, "what it says is not HTTP/2" + more});
+        broke(held, {.what = "what it says is not HTTP/2" + more, .unmet = true});
         return false;
     }
     if (session_->going()) {

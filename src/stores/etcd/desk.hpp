@@ -215,7 +215,6 @@ private:
     std::deque<pending_release> releases_;  // that wait for those on their way to be answered
     std::size_t releases_under_way_ = 0;    // some of them of several claims
     std::size_t most_together_ = 60;        // and two operations each: etcd allows 128, unless told otherwise
-    std::unordered_map<claim_id, spi::time_point> seen_;  // entries of others, and since when
     bool closed_ = false;
 };
 

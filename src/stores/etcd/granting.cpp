@@ -140,8 +140,7 @@ spi::standing desk::standing_of(const line& found, const base::line_verdict& jud
     spi::standing now;
     if (judged.place > 0) now.place = judged.place;
     const auto note = [&](const entry& one) {
-        mortise::holder who = holder_of(one);  // all are noted, also those that wait
-        if (judged.holder && one.at.id == *judged.holder) now.holder = std::move(who);
+        if (judged.holder && one.at.id == *judged.holder) now.holder = holder_of(one);
     };
     std::ranges::for_each(found.entries, note);
     if (found.first) note(*found.first);
@@ -154,21 +153,9 @@ spi::claim_answer desk::of_another_kind(const claim_record& who, const base::lin
             .detail = base::disagreement(judged.capacity, who.mine.at.capacity)};
 }
 
-// etcd keeps no times. How long a claim has been there is known only as far as we have seen it.
+// etcd keeps no times, so nobody knows for how long.
 mortise::holder desk::holder_of(const entry& who) {
-    constexpr std::size_t most_seen = 10'000;
-    const spi::time_point now = around_.clock.now();
-    spi::time_point since = now;
-    {
-        std::scoped_lock guard{mutex_};
-        if (seen_.size() > most_seen) seen_.clear();
-        since = seen_.try_emplace(who.at.id, now).first->second;
-    }
-    return {.host = who.host,
-            .pid = who.pid,
-            .label = who.label,
-            .held_for = now - since,
-            .token = token::of(who.at.counter(), 0)};
+    return {.host = who.host, .pid = who.pid, .label = who.label, .token = token::of(who.at.counter(), 0)};
 }
 
 }  // namespace mortise::inline v0::stores::etcd

@@ -39,6 +39,7 @@ struct ending {
     std::string text{};
     bool untouched = false;  // the other side proved that it did nothing with it, or it was never sent
     bool hopeless = false;   // another try would end likewise: a certificate, a name
+    bool unmet = false;      // nobody was there
 };
 
 // The client's side of one connection. One thread at a time. It believes nothing: whatever bytes come in, the worst is that they

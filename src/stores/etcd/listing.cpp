@@ -4,6 +4,8 @@
 #include <mortise/error.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <utility>
 
@@ -12,12 +14,16 @@ namespace {
 
 constexpr std::int64_t keys_in_a_page = 2000;
 
+constexpr std::size_t most_leases = 64;  // that are asked for; each is a request
+
 }  // namespace
 
 // Goes through all keys: for people, not for programs in a hurry.
 struct desk::survey : std::enable_shared_from_this<survey> {
     std::shared_ptr<desk> of;
     std::map<std::string, line> lines;
+    spi::listing all{};
+    std::atomic<std::size_t> open{0};  // questions about leases
     spi::reply<spi::listing> done;
 
     void page(const std::string& from) {
@@ -50,20 +56,41 @@ struct desk::survey : std::enable_shared_from_this<survey> {
     }
 
     void finish() {
-        spi::listing all;
+        std::map<std::int64_t, std::vector<std::size_t>> on_lease;  // which of the holds
         for (auto& [name, found] : lines) {
             const auto shape = found.shape();
             std::ranges::sort(found.entries, {}, [](const entry& one) { return one.at.stands_at(); });
             const std::size_t first = all.holds.size();
             for (const entry& one : found.entries) {
                 if (base::judge(shape, one.at.id, 0).is != base::line_verdict::verdict::holds) continue;
+                on_lease[one.lease].push_back(all.holds.size());
                 all.holds.push_back(
                     {.name = name, .holder = of->holder_of(one), .capacity = one.at.capacity, .weight = one.at.weight});
             }
             const std::size_t waiting = found.entries.size() - (all.holds.size() - first);
             for (std::size_t i = first; i < all.holds.size(); ++i) all.holds[i].waiting = waiting;
         }
-        done(std::move(all));
+        on_lease.erase(0);
+        if (on_lease.size() > most_leases) on_lease.clear();
+        open = on_lease.size() + 1;
+        for (auto& [lease, holds] : on_lease) ask_for(lease, std::move(holds));
+        closed();
+    }
+
+    // What is left of it. Of one that gives no answer nothing is known.
+    void ask_for(std::int64_t lease, std::vector<std::size_t> holds) {
+        of->cluster_->look_up(
+            method::left_of_lease, lease_request(lease), of->how_.timeout,
+            [self = shared_from_this(), holds = std::move(holds)](const outcome& said, const std::string& bytes) {
+                rpc::lease_response left;
+                if (said.ok() && decode(bytes, left) && left.ttl > 0)
+                    for (const std::size_t i : holds) self->all.holds[i].lease_left = std::chrono::seconds{left.ttl};
+                self->closed();
+            });
+    }
+
+    void closed() {
+        if (--open == 0) done(std::move(all));
     }
 };
 

@@ -30,6 +30,7 @@ outcome outcome::of(const ending& said, const std::string& address, const settin
     using enum outcome::verdict;
     if (said.code == ending::ok) return {.is = answered};
     outcome end{.is = unknown, .reason = errc::unreachable, .detail = line_of(address, said.text)};
+    end.unmet = said.unmet;
     switch (said.code) {
         case ending::not_found:
             end.is = refused;

@@ -23,6 +23,7 @@ struct outcome {
     bool no_lease = false;      // refused: the lease it names does not exist
     bool lease_exists = false;  // refused: it does already
     bool no_leader = false;     // unknown: the member has lost the others
+    bool unmet = false;         // unknown: nobody was there
 
     bool ok() const noexcept { return is == verdict::answered; }
 

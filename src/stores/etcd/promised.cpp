@@ -16,6 +16,9 @@ mortise::promises promised_by(const settings& how) {
         .processes = true,
         .most_capacity = native ? base::most_capacity : 1,
         .default_lease = std::chrono::seconds{30},
+        .order =
+            "First come, first served. Claims of one client that are on their way at the same time may change places: "
+            "etcd takes requests of one connection in any order.",
         .reach = native ? "everybody who reaches the cluster"
                         : "everybody who reaches the cluster, and Go's clientv3/concurrency and etcdctl lock",
         .exclusion = "Yes, also while members fail, as long as a majority keeps what it acknowledged.",

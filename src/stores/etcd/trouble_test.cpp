@@ -53,6 +53,22 @@ TEST_F(etcd_trouble, an_answer_that_is_lost_leaves_no_orphan_and_nobody_waits_fo
     }
 }
 
+TEST_F(etcd_trouble, a_try_ends_at_once_where_nobody_is_there_but_not_because_one_of_several_is_away) {
+    const client_options once{.patience = 1h, .try_patience = 0s};
+    for (const char* nobody : {"127.0.0.1:1", "127.0.0.1:1,127.0.0.1:2"})
+        EXPECT_EQ(client("etcd://" + std::string(nobody), once).try_acquire("n").reason(), errc::unreachable);
+    client one_away{"etcd://127.0.0.1:1,127.0.0.1:" + std::to_string(member().port()), once};
+    const attempt got = one_away.try_acquire("n");
+    ASSERT_TRUE(got) << got.refusal().describe();
+    tcp_proxy silent{member().port()};
+    silent.freeze();
+    client one_silent{"etcd://127.0.0.1:" + std::to_string(silent.port()) +
+                          ",127.0.0.1:" + std::to_string(member().port()) + "?timeout=300ms",
+                      once};
+    const attempt late = one_silent.try_acquire("m");
+    EXPECT_TRUE(late) << late.refusal().describe();
+}
+
 TEST_F(etcd_trouble, an_answer_to_a_release_that_is_lost_is_given_again) {
     for (const std::size_t bytes : {0u, 5u, 15u, 40u, 60u}) {
         tcp_proxy proxy{member().port()};

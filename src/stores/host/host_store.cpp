@@ -387,7 +387,8 @@ void host_store::list(spi::reply<spi::listing> done) {
             for (block_number c = state.first_holder(); c != 0; c = state.after(c)) {
                 const base::kept_claim held = state.at(c);
                 if (now < held.ends && (held.detached || has_owner(*records, state, c)))
-                    all.holds.push_back({name, state.describe(c, now), state.capacity(), held.weight, state.waiting()});
+                    all.holds.push_back(
+                        {name, state.describe(c, now), state.capacity(), held.weight, state.waiting(), held.left(now)});
             }
         });
         in.must_be_sound();

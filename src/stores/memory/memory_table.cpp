@@ -94,7 +94,8 @@ std::vector<spi::listed> table::list() {
         for (const auto& [name, e] : s.names)
             for (const base::kept_claim& held : e.state.holders())
                 if (now < held.ends)
-                    all.push_back({name, held.describe(now), e.state.capacity(), held.weight, e.state.waiting()});
+                    all.push_back(
+                        {name, held.describe(now), e.state.capacity(), held.weight, e.state.waiting(), held.left(now)});
     }
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     return all;

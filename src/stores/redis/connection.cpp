@@ -8,11 +8,13 @@
 namespace mortise::inline v0::stores::redis {
 namespace {
 
-reply failure_of(const trouble& why) {
+// Where there are several servers, one that is away may be replaced.
+reply failure_of(const trouble& why, const settings& how) {
     return {.is = reply::kind::failed,
             .helps = why.helps,
             .number = why.hopeless ? static_cast<int>(why.code) : 0,
-            .text = why.what};
+            .text = why.what,
+            .unmet = why.unmet && how.shape == settings::topology::single};
 }
 
 }  // namespace
@@ -70,7 +72,7 @@ void connection::send(std::string_view bytes, std::span<handler> done) {
         why = is_ == state::down ? last_
                                  : trouble{errc::exhausted, to_.where.shown() + " takes no more: 64 MiB are unsent"};
     }
-    const reply failed = failure_of(why);
+    const reply failed = failure_of(why, how_);
     for (handler& one : done) one(failed);
 }
 
@@ -168,7 +170,7 @@ void connection::lost(lock& held) {
     std::deque<pending> gone;
     gone.swap(pending_);
     held.unlock();
-    const reply failed = failure_of(why);
+    const reply failed = failure_of(why, how_);
     for (pending& one : gone) one.done(failed);
     gone.clear();
     if (tell_.down && (was_up || why.hopeless)) tell_.down(why);

@@ -246,6 +246,7 @@ claim_reply read_claim(const reply& said, spi::time_point sent, std::uint32_t cl
         answer.is = why.passing ? unknown : refused;
         answer.reason = why.code;
         answer.detail = why.advice();
+        answer.unreached = said.unmet;
         return out;
     }
     if (said.text.empty()) return out;
@@ -314,8 +315,9 @@ std::vector<spi::listed> read_shown(const reply& said, std::string_view name) {
         const auto counter = from.number<std::uint64_t>();
         const auto weight = from.number<std::uint32_t>();
         const microseconds held_for{from.number()};
+        const microseconds left{from.number()};
         if (auto who = holder_of(from, counter, held_for))
-            holds.push_back({std::string(name), std::move(*who), capacity, weight, waiting});
+            holds.push_back({std::string(name), std::move(*who), capacity, weight, waiting, left});
     }
     std::sort(holds.begin(), holds.end(), [](const auto& a, const auto& b) { return a.holder.token < b.holder.token; });
     return holds;

@@ -31,6 +31,7 @@ struct reply {
     std::int64_t number = 0;
     std::string_view text{};  // into the reader's buffer
     std::vector<reply> items{};
+    bool unmet = false;  // if it failed: nobody was there
 
     bool failure() const noexcept { return is == kind::failed; }
     bool error() const noexcept { return is == kind::error; }

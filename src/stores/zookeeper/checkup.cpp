@@ -35,6 +35,13 @@ void judge_members(const examination& seen, std::vector<finding>& found) {
     std::size_t serving = 0;
     bool leader = false;
     for (const auto& [address, told] : seen.servers) {
+        if (told.turns_away) {
+            found.push_back(
+                {problem, address + " accepts connections and closes them at once",
+                 "most likely this machine has as many as it allows: raise maxClientCnxns (60 unless set) in "
+                 "its zoo.cfg, or run fewer clients here, each has one"});
+            continue;
+        }
         if (told.version.empty()) {
             found.push_back({warning, address + " does not answer to srvr",
                              "start it, or allow srvr in its 4lw.commands.whitelist"});

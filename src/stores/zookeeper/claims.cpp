@@ -200,7 +200,6 @@ void claims::enter(const entry_ptr& e) {
                     [this, e, entered](const outcome& how, const std::string& node, const node_stat& about) {
                         *entered = how;
                         if (!how.ok()) return;
-                        others_.heard(about.created_at);
                         const std::scoped_lock guard{mutex_};
                         e->node = node;
                         e->counter = about.created;
@@ -442,7 +441,12 @@ void claims::failed(const entry_ptr& e, const outcome& how, later& say) {
         if (!e->leaving && e->node.empty()) entries_.erase(e->id);
         return;
     }
-    answer(e, {.is = unknown, .reason = errc::unreachable, .detail = servers_.complaint(how)}, say);
+    answer(e,
+           {.is = unknown,
+            .reason = errc::unreachable,
+            .detail = servers_.complaint(how),
+            .unreached = servers_.unreached(how)},
+           say);
 }
 
 void claims::answer(const entry_ptr& e, const spi::claim_answer& what, later& say) {

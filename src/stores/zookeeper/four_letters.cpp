@@ -1,6 +1,7 @@
 #include "stores/zookeeper/four_letters.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <memory>
 
@@ -20,7 +21,9 @@ int connected(const addrinfo& to, std::chrono::milliseconds patience) {
     ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // of connect too
     ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     if (::connect(fd, to.ai_addr, to.ai_addrlen) == 0) return fd;
+    const int why = errno;
     ::close(fd);
+    errno = why;
     return -1;
 }
 
@@ -37,9 +40,15 @@ std::uint64_t number_of(std::string_view text, int base = 10) {
     return n;
 }
 
-}  // namespace
+// What was said until the end, and whether the server made that end.
+struct conversation {
+    std::string said{};
+    bool begun = false;
+    bool refused = false;
+    bool closed = false;
+};
 
-std::string four_letters(const std::string& server, std::string_view word, std::chrono::milliseconds patience) {
+conversation converse(const std::string& server, std::string_view word, std::chrono::milliseconds patience) {
     const std::size_t colon = server.rfind(':');
     std::string host = server.substr(0, colon);
     if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -48,17 +57,32 @@ std::string four_letters(const std::string& server, std::string_view word, std::
     addrinfo* found = nullptr;
     if (::getaddrinfo(host.c_str(), server.substr(colon + 1).c_str(), &wanted, &found) != 0) return {};
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all{found, &::freeaddrinfo};
-    std::string said;
-    for (const addrinfo* to = found; to != nullptr && said.empty(); to = to->ai_next) {
+    conversation heard;
+    for (const addrinfo* to = found; to != nullptr && heard.said.empty(); to = to->ai_next) {
         const int fd = connected(*to, patience);
+        heard.refused = heard.refused || (fd < 0 && errno == ECONNREFUSED);
         if (fd < 0) continue;
+        heard.begun = true;
         char room[4096];
-        if (::send(fd, word.data(), word.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(word.size()))
-            for (ssize_t got = 0; said.size() < 100'000 && (got = ::recv(fd, room, sizeof room, 0)) > 0;)
-                said.append(room, static_cast<std::size_t>(got));
+        ssize_t got = ::send(fd, word.data(), word.size(), MSG_NOSIGNAL);
+        while (got > 0 && heard.said.size() < 100'000 && (got = ::recv(fd, room, sizeof room, 0)) > 0)
+            heard.said.append(room, static_cast<std::size_t>(got));
+        heard.closed = got == 0 || (got < 0 && (errno == ECONNRESET || errno == EPIPE));
         ::close(fd);
     }
-    return said;
+    return heard;
+}
+
+}  // namespace
+
+std::string four_letters(const std::string& server, std::string_view word, std::chrono::milliseconds patience) {
+    return converse(server, word, patience).said;
+}
+
+door door_of(const std::string& server, std::chrono::milliseconds patience) {
+    const conversation heard = converse(server, "srvr", patience);
+    if (!heard.begun) return heard.refused ? door::nobody : door::open;
+    return heard.said.empty() && heard.closed ? door::turns_away : door::open;
 }
 
 std::vector<std::string> each_server(const std::string& servers) {

@@ -2,6 +2,7 @@
 
 #include "base/process.hpp"
 #include "base/quiet_thread.hpp"
+#include "stores/zookeeper/four_letters.hpp"
 #include "stores/zookeeper/session_window.hpp"
 
 #include <algorithm>
@@ -155,6 +156,29 @@ void session::machinery::state(line& from, zhandle_t* of, int now) {
     const spi::duration timeout = std::chrono::milliseconds{zoo_recv_timeout(of)};
     if (!first) return told.back(timeout);
     told.begun(zoo_client_id(of)->client_id, from.asked, timeout);
+}
+
+bool session::machinery::unreached(const outcome& failed) {
+    constexpr std::chrono::milliseconds a_moment{300};
+    {
+        const std::scoped_lock guard{mutex};
+        if (unmade) return true;
+        if (connected || silent || closed || failed.code != ZCONNECTIONLOSS) return false;
+        if (tried && clock.now() < *tried + std::chrono::seconds{1}) return nobody_there;
+        tried = clock.now();
+    }
+    const std::vector<std::string> all = each_server(how.servers);
+    std::size_t shut = 0;
+    std::string full;
+    for (const std::string& one : all) {
+        const door is = door_of(one, a_moment);
+        if (is != door::open) ++shut;
+        if (is == door::turns_away) full = one;
+    }
+    const std::scoped_lock guard{mutex};
+    nobody_there = shut == all.size() || all.size() == 1;  // the one that there is has just failed
+    turned_away_by = full;
+    return nobody_there;
 }
 
 }  // namespace mortise::inline v0::stores::zookeeper

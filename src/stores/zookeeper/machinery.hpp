@@ -14,7 +14,9 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <unordered_set>
@@ -66,6 +68,14 @@ struct session::machinery : std::enable_shared_from_this<machinery> {
     void flush();
     bool drop();
     void state(line& from, zhandle_t* of, int now);
+
+    // Whether it is known that no server takes our connections, for a request that failed so. The C client gives all up when
+    // the first of several servers fails, and does not say why, so they are tried, once a second at most: this may block for
+    // a moment.
+    bool unreached(const outcome& failed);
+    std::optional<spi::time_point> tried{};  // with `mutex` held, as what was found:
+    bool nobody_there = false;
+    std::string turned_away_by{};  // a server that lets us connect and closes the connection
 
     static void watcher(zhandle_t* of, int type, int now, const char* path, void* context);
 

@@ -13,8 +13,6 @@
 namespace mortise::inline v0::stores::zookeeper {
 namespace {
 
-using std::chrono::milliseconds;
-
 // A walk through all lines, and how many of its requests are open.
 struct tour {
     spi::reply<spi::listing> done;
@@ -75,24 +73,16 @@ spi::break_answer answer_of(const outcome& how) {
 
 }  // namespace
 
-void onlooker::heard(milliseconds leaders_time) {
-    const auto now = std::chrono::ceil<milliseconds>(clock_.now().time_since_epoch());
-    leader_ahead_ = (leaders_time - now).count();
-}
-
+// When it was granted is not told: a node has the time at which it was made, and it may have waited since.
 void onlooker::describe(const std::string& node, unique_function<void(const outcome&, std::optional<holder>)> done) {
-    servers_.read(node.empty() ? "/" : node, false,
-                  [this, node, done = std::move(done)](const outcome& how, const std::string& data,
-                                                       const node_stat& about) mutable {
-                      if (!how.ok() || node.empty()) return done(how, std::nullopt);
-                      holder who = read_holder(data);
-                      who.token = token::of(about.counter(), 0);
-                      if (const std::int64_t ahead = leader_ahead_; ahead != unheard) {
-                          const auto now = std::chrono::floor<milliseconds>(clock_.now().time_since_epoch());
-                          who.held_for = std::max(milliseconds{0}, now + milliseconds{ahead} - about.created_at);
-                      }
-                      done(how, std::move(who));
-                  });
+    servers_.read(
+        node.empty() ? "/" : node, false,
+        [node, done = std::move(done)](const outcome& how, const std::string& data, const node_stat& about) mutable {
+            if (!how.ok() || node.empty()) return done(how, std::nullopt);
+            holder who = read_holder(data);
+            who.token = token::of(about.counter(), 0);
+            done(how, std::move(who));
+        });
 }
 
 void onlooker::list(spi::reply<spi::listing> done) {

@@ -14,7 +14,6 @@ node_stat stat_of(const Stat* from) {
     return {.created = static_cast<std::uint64_t>(from->czxid),
             .changed = static_cast<std::uint64_t>(from->mzxid),
             .session = from->ephemeralOwner,
-            .created_at = std::chrono::milliseconds{from->ctime},
             .version = from->version};
 }
 
@@ -103,10 +102,19 @@ void session::aside(unique_function<void()> what) {
     inside_->need_keeper();
 }
 
+bool session::unreached(const outcome& how) const {
+    return inside_->unreached(how);
+}
+
 std::string session::complaint(const outcome& how) const {
+    const bool unreached = inside_->unreached(how);
     const std::scoped_lock guard{inside_->mutex};
     const std::string& servers = inside_->how.servers;
     if (inside_->connected) return servers + ": " + how.text();
+    if (unreached && !inside_->turned_away_by.empty())
+        return inside_->turned_away_by +
+               " accepts connections and closes them at once; most likely this machine has as many as it allows: raise "
+               "maxClientCnxns (60 unless set) in its zoo.cfg, or run fewer clients here";
     const bool several = servers.find(',') != std::string::npos;
     if (inside_->unmade) return (several ? "cannot find the hosts " : "cannot find the host ") + servers;
     // What the C client says of requests that it never sent, once we have closed its handle, is now this and now that.

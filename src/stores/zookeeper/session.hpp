@@ -41,9 +41,8 @@ struct outcome {
 struct node_stat {
     std::uint64_t created = 0;
     std::uint64_t changed = 0;
-    std::int64_t session = 0;                // that it ends with
-    std::chrono::milliseconds created_at{};  // on the leader's wall clock
-    std::int32_t version = 0;                // how often it was changed
+    std::int64_t session = 0;  // that it ends with
+    std::int32_t version = 0;  // how often it was changed
 
     // The number that orders grants: of its making, or of its last change if there was one.
     std::uint64_t counter() const { return version > 0 ? changed : created; }
@@ -94,6 +93,8 @@ public:
 
     // Why a request failed, for people: one line.
     std::string complaint(const outcome& how) const;
+    // Whether it failed because no server takes our connections.
+    bool unreached(const outcome& how) const;
 
     // No callback after it returns. Ends the session, so its nodes vanish at once.
     void close() noexcept;

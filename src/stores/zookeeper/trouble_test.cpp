@@ -284,5 +284,51 @@ TEST_F(zookeeper_trouble, nobody_there_is_said_in_one_line_and_in_time) {
         << "and it goes on when somebody is";
 }
 
+TEST(zookeeper_limits, a_server_that_takes_no_more_connections_of_this_machine_says_which_limit_it_is) {
+    ensemble full{1, 2};
+    const std::string address = "zookeeper://" + full.addresses() + "/locks";
+    client first{address};
+    client second{address};
+    const hold mine = first.acquire("n");
+    EXPECT_EQ(second.list().size(), 1u);
+    client third{address, {.patience = 1ms}};
+    const attempt got = third.try_acquire("n");
+    EXPECT_EQ(got.reason(), errc::unreachable);
+    EXPECT_NE(got.refusal().describe().find("maxClientCnxns"), std::string::npos) << got.refusal().describe();
+    std::error_code ec;
+    std::string found;
+    for (const finding& one : client{address}.check(ec)) found += one.what + " -> " + one.remedy + "\n";
+    EXPECT_NE(found.find("raise maxClientCnxns"), std::string::npos) << found;
+}
+
+TEST_F(zookeeper_trouble, a_try_ends_at_once_where_nobody_is_there_but_not_because_one_of_several_is_away) {
+    const client_options once{.patience = 1h, .try_patience = 0s};
+    for (const char* nobody : {"127.0.0.1:1", "127.0.0.1:1,127.0.0.1:2"})
+        EXPECT_EQ(client("zookeeper://" + std::string(nobody), once).try_acquire("n").reason(), errc::unreachable);
+    for (int i = 0; i < 8; ++i) {  // the C client begins with any of them
+        client locks{"zookeeper://127.0.0.1:1," + node().address() + root_ + "?session=" + lasting, once};
+        const attempt got = locks.try_acquire("n");
+        ASSERT_TRUE(got) << got.refusal().describe();
+    }
+}
+
+TEST_F(zookeeper_trouble, how_long_a_lock_is_held_is_not_made_up) {
+    client locks{url()};
+    client others{url()};
+    client heir{url()};
+    const hold own = others.acquire("own");  // it has claimed something itself
+    hold first = locks.acquire("n");
+    auto next = std::async(std::launch::async, [&] { return heir.acquire("n", {.wait = plenty}); });
+    ASSERT_TRUE(eventually([&] { return line("n").size() == 2; }));
+    std::this_thread::sleep_for(1s);
+    first.release();
+    const hold second = next.get();
+    EXPECT_EQ(others.try_acquire("n").refusal().holder->held_for, std::nullopt) << "the wait is no part of it";
+    for (const held_lock& one : others.list()) {
+        EXPECT_EQ(one.holder.held_for, std::nullopt);
+        EXPECT_EQ(one.lease_left, std::nullopt);
+    }
+}
+
 }  // namespace
 }  // namespace mortise::inline v0::stores::zookeeper

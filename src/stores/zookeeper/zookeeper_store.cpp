@@ -50,7 +50,7 @@ private:
     const naming names_{how_.root, how_.protocol};
     const mortise::promises promised_ = promised_by(how_);
     session servers_{how_, around_.clock, claims_};
-    onlooker others_{how_, names_, around_.clock, servers_};
+    onlooker others_{how_, names_, servers_};
     claims claims_{how_, names_, around_, servers_, others_};
 };
 
@@ -70,8 +70,11 @@ void zookeeper_store::check(spi::reply<std::vector<finding>> done) {
                        else if (!how.ok() && seen->failed.empty())
                            seen->failed = servers_.complaint(how);
                        servers_.aside([this, seen, done = std::move(done)]() mutable {
-                           for (const std::string& one : each_server(how_.servers))
-                               seen->servers.emplace_back(one, read_facts(four_letters(one, "srvr")));
+                           for (const std::string& one : each_server(how_.servers)) {
+                               server_facts told = read_facts(four_letters(one, "srvr"));
+                               told.turns_away = told.version.empty() && door_of(one) == door::turns_away;
+                               seen->servers.emplace_back(one, std::move(told));
+                           }
                            done(findings_of(how_, *seen));
                        });
                    });

@@ -1,4 +1,5 @@
--- Who holds a name. Changes nothing. Answers capacity, waiting, and for each holder counter, weight, held for, rest.
+-- Who holds a name. Changes nothing. Answers capacity, waiting, and for each holder counter, weight, held for, what is left of
+-- the lease, rest.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local head = redis.pcall('HGET', KEYS[1], '.')
@@ -9,7 +10,8 @@ local shown = {string.format('%.0f', capacity), string.format('%.0f', waiting)}
 local function show(record)
   local ends, counter, weight, since = struct.unpack('>ddI4dd', record)
   if ends > now then
-    shown[#shown + 1] = string.format('%.0f %.0f %.0f %s', counter, weight, math.max(now - since, 0), string.sub(record, 55))
+    shown[#shown + 1] = string.format('%.0f %.0f %.0f %.0f %s', counter, weight, math.max(now - since, 0), ends - now,
+      string.sub(record, 55))
   end
 end
 if held == 1 then

@@ -22,12 +22,12 @@ std::string directory_of(std::size_t number) {
 }  // namespace
 
 std::vector<std::string> server::command(const std::string& directory, std::size_t number,
-                                         const std::vector<ports>& all) {
+                                         const std::vector<ports>& all, unsigned most_clients) {
     std::filesystem::create_directories(directory + "/data");
     std::ofstream{directory + "/data/myid"} << number + 1 << "\n";
     std::ofstream out{directory + "/zoo.cfg"};
     out << "tickTime=200\ninitLimit=50\nsyncLimit=10\nminSessionTimeout=400\nmaxSessionTimeout=60000\n"
-        << "admin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n"
+        << "admin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=" << most_clients << "\n"
         << "clientPortAddress=127.0.0.1\nclientPort=" << all[number].client << "\ndataDir=" << directory << "/data\n";
     for (std::size_t i = 0; all.size() > 1 && i < all.size(); ++i)
         out << "server." << i + 1 << "=127.0.0.1:" << all[i].peers << ":" << all[i].election << "\n";
@@ -47,9 +47,11 @@ std::vector<std::string> server::command(const std::string& directory, std::size
             directory + "/zoo.cfg"};
 }
 
-server::server(const testing::server_group& home, std::size_t number, const std::vector<ports>& all)
+server::server(const testing::server_group& home, std::size_t number, const std::vector<ports>& all,
+               unsigned most_clients)
     : port_(all[number].client),
-      process_(home, command(home / directory_of(number), number, all), home / (directory_of(number) + ".log")) {}
+      process_(home, command(home / directory_of(number), number, all, most_clients),
+               home / (directory_of(number) + ".log")) {}
 
 std::string server::say(const std::string& word) const {
     const testing::socket_handle to = testing::tcp_socket();
@@ -78,17 +80,17 @@ bool server::serves() const {
 }
 
 // Somebody who is no test may take a port between the moment it is found free and the start of the server.
-ensemble::ensemble(std::size_t members) {
-    testing::with_free_ports([&] { start(members); });
+ensemble::ensemble(std::size_t members, unsigned most_clients) {
+    testing::with_free_ports([&] { start(members, most_clients); });
 }
 
-void ensemble::start(std::size_t members) {
+void ensemble::start(std::size_t members, unsigned most_clients) {
     members_.clear();
     for (std::size_t i = 0; i < members; ++i) std::filesystem::remove_all(home_ / directory_of(i));
     std::vector<server::ports> all;
     for (std::size_t i = 0; i < members; ++i)
         all.push_back({testing::free_port(), testing::free_port(), testing::free_port()});
-    for (std::size_t i = 0; i < members; ++i) members_.push_back(std::make_unique<server>(home_, i, all));
+    for (std::size_t i = 0; i < members; ++i) members_.push_back(std::make_unique<server>(home_, i, all, most_clients));
     await_serving();
 }
 

@@ -21,7 +21,7 @@ public:
         std::uint16_t peers = 0;
         std::uint16_t election = 0;
     };
-    server(const testing::server_group& home, std::size_t number, const std::vector<ports>& all);
+    server(const testing::server_group& home, std::size_t number, const std::vector<ports>& all, unsigned most_clients);
 
     std::uint16_t port() const { return port_; }
     std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
@@ -40,7 +40,7 @@ public:
 
 private:
     static std::vector<std::string> command(const std::string& directory, std::size_t number,
-                                            const std::vector<ports>& all);
+                                            const std::vector<ports>& all, unsigned most_clients);
 
     const std::uint16_t port_;
     testing::server_process process_;
@@ -48,7 +48,8 @@ private:
 
 class ensemble {
 public:
-    explicit ensemble(std::size_t members = 1);  // they serve when this returns
+    // They serve when this returns. `most_clients`: maxClientCnxns; 0: any number.
+    explicit ensemble(std::size_t members = 1, unsigned most_clients = 0);
 
     server& operator[](std::size_t i) { return *members_[i]; }
     std::size_t size() const { return members_.size(); }
@@ -58,7 +59,7 @@ public:
     void await_serving();  // all of them; throws port_taken, or what one said that ended or takes too long
 
 private:
-    void start(std::size_t members);
+    void start(std::size_t members, unsigned most_clients);
 
     testing::server_group home_;
     std::vector<std::unique_ptr<server>> members_;
