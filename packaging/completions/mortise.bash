@@ -2,7 +2,7 @@
 
 _mortise() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} i
-    local everywhere='--store --store-file --json --verbose --help'
+    local everywhere='--store --store-file --require-store --patience --json --verbose --help'
     local claim='--nonblock --wait --shared --exclusive --permits --conflict-exit-code --lease --label'
 
     if [ "$COMP_CWORD" -eq 1 ]; then

@@ -71,6 +71,25 @@ TEST(arguments, an_empty_word_is_a_word) {
     EXPECT_THAT(read_run({"-", "--", "c"}).words, ElementsAre("-"));
 }
 
+TEST(arguments, flocks_names_for_them_are_understood) {
+    std::vector<option> all{known};
+    all.push_back({'x', "exclusive"});
+    const auto got = [&](const line& given) { return read(all, name_and_command, given); };
+    EXPECT_TRUE(got({"-e", "x", "c"}).has("--exclusive"));
+    EXPECT_TRUE(got({"--nb", "x", "c"}).has("--nonblock"));
+    EXPECT_EQ(got({"--timeout", "2s", "x", "c"}).value("--wait"), "2s");
+    EXPECT_EQ(got({"--timeout=2s", "x", "c"}).value("--wait"), "2s");
+    EXPECT_THAT(complaint(one_name, {"-o", "x"}), HasSubstr("it is for run"));
+    EXPECT_THAT(complaint(name_and_command, {"-w1", "--timeout", "2", "x", "c"}), HasSubstr("--wait stands twice"));
+    EXPECT_THAT(complaint(one_name, {"-u", "x"}), HasSubstr("mortise release gives back"));
+    EXPECT_THAT(complaint(one_name, {"--unlock", "x"}), HasSubstr("mortise release gives back"));
+    EXPECT_THAT(complaint(one_name, {"-F", "x"}), HasSubstr("leave it out"));
+    EXPECT_THAT(complaint(one_name, {"--no-fork", "x"}), HasSubstr("leave it out"));
+    EXPECT_THAT(complaint(one_name, {"-V"}), HasSubstr("mortise --version"));
+    const std::vector<option> nothing_taken{{'h', "help"}};
+    EXPECT_THROW(read(nothing_taken, one_name, line{"-o", "x"}), failure) << "a verb that takes no lock";
+}
+
 TEST(arguments, mistakes_are_named) {
     EXPECT_THAT(complaint(one_name, {}), HasSubstr("expected NAME"));
     EXPECT_THAT(complaint(one_name, {"a", "b"}), HasSubstr("'b' is too much"));

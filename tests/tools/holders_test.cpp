@@ -1,5 +1,7 @@
 #include "tools/mortise/holders.hpp"
 
+#include "tools/mortise/text.hpp"
+
 #include <chrono>
 
 #include <gmock/gmock.h>
@@ -20,13 +22,57 @@ TEST(holders, are_called_as_they_said) {
 TEST(holders, of_whom_no_time_is_known_have_none) {
     mortise::held_lock one{.name = "n", .holder = {.host = "web-3", .pid = 4711, .label = ""}};
     EXPECT_EQ(how_long(one.holder), "");
-    EXPECT_THAT(as_table({one}).back(), HasSubstr("4711  -  "));
+    EXPECT_THAT(as_table({one}).back(), HasSubstr("4711  -     -     alone"));
     EXPECT_THAT(as_json(one).text(), HasSubstr("\"held_for_s\":null"));
+    EXPECT_THAT(as_json(one).text(), HasSubstr("\"lease_left_s\":null"));
+    EXPECT_EQ(what_is_left(one), "");
+    one.lease_left = 25s;
+    EXPECT_EQ(what_is_left(one), ", lease ends in 25 s");
+    EXPECT_THAT(as_table({one}).back(), HasSubstr("25 s"));
+    EXPECT_THAT(as_json(one).text(), HasSubstr("\"lease_left_s\":25"));
+    one.holder.held_for = 0s;
+    EXPECT_EQ(how_long(one.holder), ", for 0 ms") << "known, and short";
     one.holder.held_for = 12s;
     EXPECT_EQ(how_long(one.holder), ", for 12 s");
     EXPECT_EQ(how_long(one.holder, " "), " for 12 s");
     EXPECT_THAT(as_table({one}).back(), HasSubstr("12 s"));
     EXPECT_THAT(as_json(one).text(), Not(HasSubstr("null")));
+}
+
+mortise::held_lock long_one() {
+    mortise::held_lock one{
+        .name = std::string(60, 'n'),
+        .holder = {.host = "a-host-with-a-long-name.example.org", .pid = 4194304, .label = "nightly"}};
+    one.holder.held_for = 119min;
+    one.holder.token = mortise::token{18378182342732699648U};
+    one.lease_left = 119s;
+    one.capacity = std::uint32_t{1} << 31;
+    one.weight = 2;
+    one.waiting = 1000;
+    return one;
+}
+
+TEST(holders, fit_a_terminal) {
+    mortise::held_lock wide{.name = "\xe5\xa4\x9c\xe9\x96\x93\xe5\xa4\x9c\xe9\x96\x93\xe5\xa4\x9c\xe9\x96\x93"};
+    for (const std::size_t width : {20U, 40U, 79U, 80U, 81U, 120U, 300U})
+        for (const std::string& each : as_table({long_one(), wide}, width)) EXPECT_LE(columns_in(each), width) << each;
+    EXPECT_THAT(as_table({long_one()}, 80).back(), HasSubstr("18378182342732699648")) << "break asks for it";
+    EXPECT_THAT(as_table({long_one()}, 80).back(), HasSubstr("nnnnnnn..."));
+    EXPECT_EQ(as_table({long_one()}, 300), as_table({long_one()})) << "as much as there is room for";
+    EXPECT_THAT(as_table({long_one()}).back(), HasSubstr(long_one().name + "  " + who(long_one().holder)))
+        << "a pipe gets all of it";
+}
+
+TEST(holders, stand_in_columns_whatever_they_are_called) {
+    mortise::held_lock plain_one{.name = "n", .holder = {.host = "h", .pid = 1, .label = "nacht"}};
+    mortise::held_lock odd{.name = "n",
+                           .holder = {.host = "h",
+                                      .pid = 1,
+                                      .label = "n\xc3\xa4"
+                                               "ch"}};
+    const auto rows = as_table({plain_one, odd});
+    const auto share_at = [](const std::string& row) { return columns_in(row.substr(0, row.find("alone"))); };
+    EXPECT_EQ(share_at(rows[1]), share_at(rows[2]));
 }
 
 TEST(holders, are_described_by_the_library_in_the_same_way) {

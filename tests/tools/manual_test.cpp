@@ -4,6 +4,7 @@
 #include "tools/mortise/verbs.hpp"
 
 #include <cstdio>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -53,6 +54,33 @@ TEST(manual, has_every_exit_code) {
                                  exit_code::output, exit_code::lost, exit_code::configuration})
         EXPECT_THAT(page, HasSubstr("\n.B " + std::to_string(static_cast<int>(each)) + "\n"));
     EXPECT_THAT(page, HasSubstr(".BR 126 \", \" 127\n"));
+}
+
+// What a store's README says about addresses: its schemes, and the options of its table.
+TEST(manual, has_every_scheme_and_every_option_of_an_address) {
+    const std::string page = source("docs/man/mortise.1");
+    const std::size_t begins = page.find("\n.SH STORES\n");
+    ASSERT_NE(begins, page.npos);
+    const std::string stores = page.substr(begins, page.find("\n.SH ", begins + 1) - begins);
+    std::size_t found = 0;
+    for (const char* store : {"host", "memory", "redis", "etcd", "zookeeper"}) {
+        const std::string readme = source("src/stores/" + std::string(store) + "/README.md");
+        const std::regex scheme{"(?:^|\n|`)([a-z+]+:(?://)?)"};
+        for (std::sregex_iterator it{readme.begin(), readme.end(), scheme}; it != std::sregex_iterator{}; ++it)
+            if ((*it)[1].str().starts_with(store) && (*it)[1] != "memory://") {  // which it says is none
+                EXPECT_THAT(stores, HasSubstr((*it)[1].str())) << store;
+                ++found;
+            }
+        std::istringstream lines{readme};
+        const std::regex option{"`([a-z_]+=)"};
+        for (std::string row; std::getline(lines, row);) {
+            if (!row.starts_with("| `")) continue;
+            const std::string cell = row.substr(0, row.find('|', 1));
+            for (std::sregex_iterator it{cell.begin(), cell.end(), option}; it != std::sregex_iterator{}; ++it, ++found)
+                EXPECT_THAT(stores, HasSubstr((*it)[1].str())) << store;
+        }
+    }
+    EXPECT_GT(found, 20u);
 }
 
 // What bash offers for a word at the end of the line.

@@ -5,6 +5,8 @@
 #include <mortise/client.hpp>
 
 #include <chrono>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -176,6 +178,75 @@ TEST_F(outside_command, further_signals_do_not_change_how_a_run_ends) {
 TEST_F(outside_command, schema_says_that_nothing_is_needed) {
     EXPECT_EQ(mortise({"schema"}).out, "nothing has to be set up in host:" + store_ + "\n");
     EXPECT_THAT(mortise({"schema", "--json"}).out, HasSubstr(R"("schema":"")"));
+}
+
+TEST_F(outside_command, show_and_list_say_what_is_left_of_the_lease) {
+    mortise::client locks{"host:" + store_};
+    const mortise::hold leased = locks.acquire("leased", {.lease = 1h});
+    const mortise::hold lasting = locks.acquire("lasting");
+    EXPECT_THAT(mortise({"show", "leased"}).out, MatchesRegex(".*, for [0-9]+ m?s, lease ends in 59 min, token .*\n"));
+    EXPECT_THAT(mortise({"show", "lasting"}).out, MatchesRegex(".*, for [0-9]+ m?s, token .*\n"));
+    EXPECT_THAT(mortise({"show", "leased", "--json"}).out, MatchesRegex(".*\"lease_left_s\":3[0-9.]+,.*\n"));
+    EXPECT_THAT(mortise({"show", "lasting", "--json"}).out, HasSubstr("\"lease_left_s\":null"));
+    const std::string table = mortise({"list"}).out;
+    EXPECT_THAT(table, HasSubstr("NAME     HOLDER"));
+    EXPECT_THAT(table, MatchesRegex("(.|\n)* m?s +- +alone(.|\n)* m?s +59 min +alone(.|\n)*"));
+}
+
+TEST_F(outside_command, verbose_names_the_store_and_who_named_it) {
+    const std::string shown = "the store is host:" + store_;
+    EXPECT_EQ(mortise({"list", "-v"}).err, "mortise: " + shown + ", from MORTISE_STORE\n");
+    EXPECT_EQ(mortise({"list", "-v", "--store", "host:" + store_}).err, "mortise: " + shown + ", from --store\n");
+    std::ofstream{scratch_ / "conf"} << "store = host:" << store_ << "\n";
+    ::unsetenv("MORTISE_STORE");
+    ::setenv("MORTISE_CONFIG", (scratch_ / "conf").c_str(), 1);
+    EXPECT_EQ(mortise({"list", "-v"}).err, "mortise: " + shown + ", from '" + scratch_ / "conf'\n");
+    std::ofstream{scratch_ / "conf"} << "label = x\n";
+    EXPECT_EQ(mortise({"schema", "-v"}).err, "mortise: the store is host:, as nothing names another\n");
+    ::unsetenv("MORTISE_CONFIG");
+}
+
+TEST_F(outside_command, verbose_json_is_json) {
+    mortise::client locks{"host:" + store_};
+    mortise::hold mine = locks.acquire("x");
+    child waits = start({"run", "-v", "--json", "x", "--", "true"});
+    ASSERT_TRUE(eventually_says("err", "\"event\":\"waiting\""));
+    mine.release();
+    EXPECT_EQ(waits.wait(60s), 0);
+    std::istringstream lines{content(scratch_ / "err")};
+    std::string events;
+    for (std::string each; std::getline(lines, each);) {
+        EXPECT_THAT(each, MatchesRegex("\\{\".*\"event\":\"[a-z]+\"\\}"));
+        const std::string event = each.substr(each.rfind("\"event\":\"") + 9);
+        if (events.find(event) == events.npos) events += event;
+    }
+    EXPECT_EQ(events, "store\"}waiting\"}holding\"}ended\"}");
+}
+
+TEST_F(outside_command, flocks_options_work) {
+    EXPECT_EQ(mortise({"run", "-e", "--timeout", "9s", "-o", "x", "--", "true"}).code, 0);
+    mortise::client locks{"host:" + store_};
+    const mortise::hold mine = locks.acquire("y");
+    EXPECT_EQ(mortise({"run", "--nb", "y", "--", "true"}).code, 1);
+    EXPECT_EQ(mortise({"-V"}).out, mortise({"--version"}).out);
+}
+
+// Patience is ten seconds: a store that cannot be reached is not asked again and again.
+TEST_F(outside_command, a_store_that_cannot_be_reached_is_refused_at_once_by_a_try) {
+    for (const char* scheme : {"redis", "etcd", "zookeeper"}) {
+        const std::string names = mortise({"list", "--store", "x:"}).err;
+        if (names.find(std::string(" ") + scheme) == names.npos) continue;  // not in this build
+        const std::string unknown =
+            std::string(64, 'x') + ".invalid";  // longer than a name can be: nobody has to be asked
+        for (const std::string& host : {std::string("127.0.0.1:1"), unknown}) {
+            const std::string store = std::string(scheme) + "://" + host;
+            const auto before = std::chrono::steady_clock::now();
+            const outcome got = mortise({"run", "-n", "--store", store, "x", "--", "true"});
+            EXPECT_EQ(got.code, 69) << store;
+            EXPECT_LT(std::chrono::steady_clock::now() - before, 9s) << store;
+            EXPECT_THAT(got.err, HasSubstr(host)) << store;
+        }
+    }
 }
 
 }  // namespace

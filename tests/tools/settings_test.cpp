@@ -20,7 +20,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<option> known{{0, "store", "URL"}, {0, "store-file", "FILE"}, {0, "json"}, {'v', "verbose"}};
+const std::vector<option> known{
+    {0, "store", "URL"}, {0, "store-file", "FILE"}, {0, "require-store"}, {0, "patience", "T"}, {'n', "nonblock"},
+    {0, "json"},         {'v', "verbose"},
+};
 
 class settings_of_the_command : public ::testing::Test {
 protected:
@@ -57,10 +60,71 @@ TEST_F(settings_of_the_command, options_beat_the_environment_which_beats_files) 
     EXPECT_EQ(read().store, "memory:environment");
     EXPECT_EQ(read({"--store", "memory:option"}).store, "memory:option");
     EXPECT_EQ(read({"--store-file", file("url", "memory:its-file\n")}).store, "memory:its-file");
-    variables_["MORTISE_STORE"] = "";
+    variables_.erase("MORTISE_STORE");
     variables_["MORTISE_CONFIG"] = file("other.conf", "store=memory:other");
     EXPECT_EQ(read().store, "memory:other");
     EXPECT_EQ(read().label, std::nullopt) << "MORTISE_CONFIG names the only file";
+}
+
+TEST_F(settings_of_the_command, say_who_named_the_store) {
+    EXPECT_EQ(read().store_from, "");
+    file("mortise.conf", "store = memory:file\n");
+    EXPECT_EQ(read().store_from, "'" + scratch_ / "mortise.conf'");
+    variables_["MORTISE_STORE"] = "memory:environment";
+    EXPECT_EQ(read().store_from, "MORTISE_STORE");
+    EXPECT_EQ(read({"--store", "memory:option"}).store_from, "--store");
+    EXPECT_EQ(read({"--store-file", file("url", "memory:")}).store_from, "--store-file '" + scratch_ / "url'");
+}
+
+TEST_F(settings_of_the_command, a_store_whose_name_got_lost_is_not_host) {
+    variables_["MORTISE_STORE"] = "";
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("MORTISE_STORE is set but empty"));
+    EXPECT_EQ(read({"--store", "memory:option"}).store, "memory:option") << "it does not matter there";
+    variables_.erase("MORTISE_STORE");
+    variables_["MORTISE_CONFIG"] = "";
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("MORTISE_CONFIG is set but empty"));
+    variables_.erase("MORTISE_CONFIG");
+    std::filesystem::create_symlink(scratch_ / "moved.conf", scratch_ / "mortise.conf");
+    EXPECT_THAT(complaint(exit_code::configuration),
+                AllOf(HasSubstr("mortise.conf'"), HasSubstr("is a link to"), HasSubstr("moved.conf', which does not")));
+    variables_["MORTISE_STORE"] = "memory:environment";
+    EXPECT_EQ(read().store, "memory:environment") << "something stronger says which store";
+}
+
+TEST_F(settings_of_the_command, a_store_can_be_required) {
+    EXPECT_EQ(read().store, "host:");
+    EXPECT_THAT(complaint(exit_code::configuration, {"--require-store"}),
+                AllOf(HasSubstr("--require-store"), HasSubstr("MORTISE_STORE")));
+    file("mortise.conf", "require_store = yes\n");
+    EXPECT_THAT(complaint(exit_code::configuration),
+                AllOf(HasSubstr("mortise.conf' says require_store = yes"), HasSubstr("set MORTISE_STORE")));
+    EXPECT_EQ(read({"--store", "host:"}).store, "host:") << "somebody named it";
+    variables_["MORTISE_STORE"] = "memory:environment";
+    EXPECT_EQ(read({"--require-store"}).store, "memory:environment");
+    variables_.erase("MORTISE_STORE");
+    file("mortise.conf", "require_store = yes\nstore = memory:file\n");
+    EXPECT_EQ(read({"--require-store"}).store, "memory:file");
+    file("mortise.conf", "require_store = no\n");
+    EXPECT_EQ(read().store, "host:");
+    file("mortise.conf", "require_store = perhaps\n");
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("line 1: require_store is yes or no"));
+}
+
+TEST_F(settings_of_the_command, an_address_is_short) {
+    EXPECT_THAT(complaint(exit_code::configuration, {"--store-file", "/dev/zero"}),
+                HasSubstr("'/dev/zero' is longer than 4 KiB"));
+    EXPECT_THAT(complaint(exit_code::configuration, {"--store-file", file("long", std::string(5000, 'x'))}),
+                HasSubstr("is longer than 4 KiB"));
+    variables_["MORTISE_CONFIG"] = "/dev/zero";
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("'/dev/zero' is longer than 64 KiB"));
+}
+
+TEST_F(settings_of_the_command, patience_is_a_time_and_a_try_has_none) {
+    EXPECT_EQ(read().patience, std::nullopt);
+    EXPECT_EQ(read({"--patience", "2s"}).patience, std::chrono::seconds{2});
+    EXPECT_THAT(complaint(exit_code::usage, {"--patience", "long"}), HasSubstr("--patience 'long' is no time"));
+    EXPECT_FALSE(read().tries_once);
+    EXPECT_TRUE(read({"-n"}).tries_once);
 }
 
 TEST_F(settings_of_the_command, a_password_comes_from_a_file) {

@@ -4,6 +4,7 @@
 #include <mortise/client.hpp>
 
 #include <filesystem>
+#include <sstream>
 
 #include <poll.h>
 #include <pty.h>
@@ -15,8 +16,8 @@ namespace {
 class terminal {
 public:
     template <class Work>
-    explicit terminal(Work work) {
-        winsize size{.ws_row = 24, .ws_col = 200, .ws_xpixel = 0, .ws_ypixel = 0};
+    explicit terminal(Work work, unsigned short columns = 200) {
+        winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
         pid_ = ::forkpty(&master_, nullptr, nullptr, &size);
         if (pid_ < 0) throw std::runtime_error("no terminal");
         if (pid_ == 0) {
@@ -87,8 +88,8 @@ const std::string ctrl_z = "\x1a";
 class on_a_terminal : public command_suite {
 protected:
     // The program alone, as if started by a shell that then waits.
-    terminal run(const line& arguments) const {
-        return terminal{[&] { return become(arguments); }};
+    terminal run(const line& arguments, unsigned short columns = 200) const {
+        return terminal{[&] { return become(arguments); }, columns};
     }
     // A shell with job control, which knows the program as `mortise` and prompts with "ready> ".
     terminal shell() const {
@@ -293,6 +294,23 @@ TEST_F(on_a_terminal, watch_draws_its_table_anew_until_ctrl_c) {
     EXPECT_TRUE(screen.shows("1 held, 0 waiting"));
     screen.type(ctrl_c);
     EXPECT_EQ(screen.wait(), 0);
+}
+
+TEST_F(on_a_terminal, a_list_fits_it_and_a_pipe_gets_all) {
+    const std::string name(70, 'n');
+    mortise::client locks{"host:" + store_, {.label = "a label that is rather long for a table"}};
+    const mortise::hold mine = locks.acquire(name, {.lease = 20s});
+    terminal narrow = run({"list"}, 80);
+    EXPECT_EQ(narrow.wait(), 0);
+    std::istringstream lines{narrow.screen()};
+    int count = 0;
+    for (std::string each; std::getline(lines, each); ++count) EXPECT_LE(each.size(), 81u) << each;  // with its \r
+    EXPECT_EQ(count, 2);
+    EXPECT_NE(narrow.screen().find(to_string(mine.token())), std::string::npos) << narrow.screen();
+    EXPECT_EQ(narrow.screen().find(name), std::string::npos);
+    const outcome piped = mortise({"list"});
+    EXPECT_NE(piped.out.find(name + "  "), std::string::npos) << piped.out;
+    EXPECT_NE(piped.out.find("a label that is rather long for a table"), std::string::npos) << piped.out;
 }
 
 }  // namespace

@@ -45,6 +45,36 @@ TEST(text, nothing_that_a_terminal_would_obey) {
     EXPECT_EQ(in_quotes(std::string(200, 'a')).size(), 85U);
 }
 
+TEST(text, is_measured_in_columns) {
+    EXPECT_EQ(columns_in("plain"), 5u);
+    EXPECT_EQ(columns_in("n\xc3\xa4"
+                         "chtlich"),
+              9u);
+    EXPECT_EQ(columns_in("na\xcc\x88"
+                         "chtlich"),
+              9u)
+        << "a combining mark";
+    EXPECT_EQ(columns_in("\xe5\xa4\x9c\xe9\x96\x93"), 4u) << "two columns each";
+    EXPECT_EQ(columns_in("\xf0\x9f\x94\x92"), 2u);
+    EXPECT_EQ(fitted("nightly", 7), "nightly");
+    EXPECT_EQ(fitted("nightly report", 10), "nightly...");
+    EXPECT_EQ(fitted("\xe5\xa4\x9c\xe9\x96\x93\xe5\xa4\x9c", 6), "\xe5\xa4\x9c\xe9\x96\x93\xe5\xa4\x9c");
+    EXPECT_EQ(fitted("\xe5\xa4\x9c\xe9\x96\x93\xe5\xa4\x9c", 5), "\xe5\xa4\x9c...") << "no half characters";
+    EXPECT_EQ(fitted("long", 2), "..");
+    EXPECT_EQ(in_quotes(std::string(79, 'a') + "\xc3\xa4"
+                                               "bcdef"),
+              "'" + std::string(79, 'a') + "\xc3\xa4...'");
+    EXPECT_EQ(first_bytes("n\xc3\xa4"
+                          "chtlich",
+                          2),
+              "n")
+        << "whole characters";
+    EXPECT_EQ(first_bytes("n\xc3\xa4"
+                          "chtlich",
+                          3),
+              "n\xc3\xa4");
+}
+
 TEST(text, spans_for_people) {
     EXPECT_EQ(readable(250ms), "250 ms");
     EXPECT_EQ(readable(12s), "12 s");

@@ -8,9 +8,46 @@
 namespace command {
 namespace {
 
+// What flock(1) has under another name, or has and we have not.
+struct habit {
+    char letter = 0;
+    std::string_view name{};
+    std::string_view ours{};    // the name of our option
+    std::string_view advice{};  // what to do instead
+};
+
+constexpr habit habits[] = {
+    {'e', {}, "exclusive", {}},
+    {0, "timeout", "wait", {}},
+    {0, "nb", "nonblock", {}},
+    {'o', "close", {}, "it is for run, which starts a command"},
+    {'u',
+     "unlock",
+     {},
+     "a lock is released when the command of run ends; what acquire took, mortise release gives back"},
+    {'F', "no-fork", {}, "leave it out: a process of ours renews the lock while the command runs"},
+    {'V', "version", {}, "write mortise --version"},
+};
+
+// Only for verbs that take locks. Nothing: flock(1) has no such option either.
+const option* by_habit(std::span<const option> known, char letter, std::string_view name) {
+    const auto find = [&](std::string_view ours) {
+        return std::find_if(known.begin(), known.end(), [&](const option& o) { return o.name == ours; });
+    };
+    const auto* const meant = std::find_if(std::begin(habits), std::end(habits), [&](const habit& each) {
+        return letter != 0 ? each.letter == letter : !name.empty() && each.name == name;
+    });
+    if (meant == std::end(habits) || find("nonblock") == known.end()) return nullptr;
+    const std::string given = letter != 0 ? std::string{'-', letter} : "--" + std::string(name);
+    if (!meant->advice.empty()) refuse("there is no option " + in_quotes(given) + "; " + std::string(meant->advice));
+    const auto ours = find(meant->ours);
+    return ours == known.end() ? nullptr : &*ours;
+}
+
 const option& named(std::span<const option> known, std::string_view name) {
     const auto found = std::find_if(known.begin(), known.end(), [&](const option& o) { return o.name == name; });
     if (found != known.end() && !name.empty()) return *found;
+    if (const option* meant = by_habit(known, 0, name)) return *meant;
     std::vector<std::string_view> names;
     for (const option& each : known) names.push_back(each.name);
     const std::string_view meant = nearest(name, names);
@@ -20,8 +57,9 @@ const option& named(std::span<const option> known, std::string_view name) {
 
 const option& lettered(std::span<const option> known, char letter) {
     const auto found = std::find_if(known.begin(), known.end(), [&](const option& o) { return o.letter == letter; });
-    if (found == known.end() || letter == 0) refuse("there is no option " + in_quotes(std::string{'-', letter}));
-    return *found;
+    if (found != known.end() && letter != 0) return *found;
+    if (const option* meant = letter != 0 ? by_habit(known, letter, {}) : nullptr) return *meant;
+    refuse("there is no option " + in_quotes(std::string{'-', letter}));
 }
 
 }  // namespace

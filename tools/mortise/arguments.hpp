@@ -43,7 +43,8 @@ private:
 };
 
 // `-w 2s`, `-w2s`, `-nv`, `--wait 2s`, `--wait=2s`. Options may stand before and after the words, up to `--` or the
-// command. Throws failure(usage). Reading stops at --help, which asks for nothing else.
+// command. Where locks are taken, flock(1)'s names for our options are understood too: -e, --timeout, --nb. Throws
+// failure(usage). Reading stops at --help, which asks for nothing else.
 arguments read(std::span<const option> known, const words& expected, std::span<const std::string> given);
 
 }  // namespace command

@@ -2,6 +2,7 @@
 #include "tools/mortise/bench/bench.hpp"
 
 #include "failure.hpp"
+#include "report.hpp"
 #include "settings.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -65,8 +66,7 @@ int perform(const request& asked) {
         return ended_by(e.signal());
     }
     line.end();
-    complain("mortise: bench: a bar was missed");
-    return 1;
+    return report(how.json, 1, "bench: a bar was missed");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "holders.hpp"
 #include "report.hpp"
 #include "settings.hpp"
+#include "store_client.hpp"
 #include "verbs.hpp"
 
 #include <mortise/client.hpp>
@@ -35,7 +36,8 @@ int break_it(const request& asked) {
     const std::string& name = asked.given.words.front();
     const mortise::token held = read_token(asked.given.value("--token"));
     const std::string why = asked.given.value("--why").value_or("");
-    mortise::client locks{asked.settings.store, {.label = asked.settings.label.value_or("mortise break")}};
+    const auto opened = client_of(asked.settings, {.label = asked.settings.label.value_or("mortise break")});
+    mortise::client& locks = *opened;
     const std::string holder = whose(locks.list(), name, held);
     std::error_code ec;
     const bool broken = locks.break_lock(name, held, why, ec);
@@ -44,13 +46,12 @@ int break_it(const request& asked) {
         throw failure(exit_code::busy, in_quotes(name) + " is not held with token " + mortise::to_string(held) +
                                            " (any more); see: mortise show " + name);
     const std::string by = this_holder();
-    if (asked.settings.json) {
-        json made;
-        made.add("name", name).add("token", mortise::to_string(held)).add("holder", holder).add("by", by);
-        std::cout << made.add("why", why).text() << "\n";
-    }
-    complain("mortise: broke " + in_quotes(name) + ", held by " + (holder.empty() ? "somebody" : holder) + ", token " +
-             mortise::to_string(held) + "; by " + by + (why.empty() ? "" : ": " + plain(why)));
+    json made;
+    made.add("name", name).add("token", mortise::to_string(held)).add("holder", holder).add("by", by).add("why", why);
+    if (asked.settings.json) std::cout << made.text() << "\n";
+    inform(asked.settings.json, "broke", made,
+           "broke " + in_quotes(name) + ", held by " + (holder.empty() ? "somebody" : holder) + ", token " +
+               mortise::to_string(held) + "; by " + by + (why.empty() ? "" : ": " + plain(why)));
     return 0;
 }
 

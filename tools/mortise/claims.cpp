@@ -33,7 +33,7 @@ void only_one(const arguments& given, std::initializer_list<const char*> options
 }  // namespace
 
 std::vector<option> claim_options_and(std::vector<option> own) {
-    own.insert(own.begin(), {{'n', "nonblock", "", "do not wait: exit with 1 if NAME is held"},
+    own.insert(own.begin(), {{'n', "nonblock", "", "do not wait: exit with 1 if NAME is held, 69 if no store"},
                              {'w', "wait", "T", "wait at most T (2, 0.5s, 200ms, 5m); else for ever"},
                              {'s', "shared", "", "as one of many readers"},
                              {'x', "exclusive", "", "as the writer beside such readers"},

@@ -3,6 +3,7 @@
 #include "failure.hpp"
 #include "report.hpp"
 #include "settings.hpp"
+#include "store_client.hpp"
 #include "taking.hpp"
 #include "verbs.hpp"
 
@@ -85,7 +86,8 @@ int renew(const request& asked) {
     const std::string& name = asked.given.words.front();
     const mortise::claim_id id = id_of(asked.given);
     const auto lease = read_duration("--lease", asked.given.value("--lease").value_or("30s"));
-    mortise::client locks{asked.settings.store};
+    const auto opened = client_of(asked.settings);
+    mortise::client& locks = *opened;
     must_outlive_processes(locks);
     std::error_code ec;
     const bool renewed = locks.renew(name, id, lease, ec);
@@ -104,7 +106,9 @@ int release(const request& asked) {
     const std::string& name = asked.given.words.front();
     const mortise::claim_id id = id_of(asked.given);
     // Nobody repeats it when this process has gone, so it has as long as any other question to the store.
-    mortise::client locks{asked.settings.store, {.release_wait = mortise::client_options{}.patience}};
+    const auto patience = asked.settings.patience.value_or(mortise::client_options{}.patience);
+    const auto opened = client_of(asked.settings, {.release_wait = patience});
+    mortise::client& locks = *opened;
     must_outlive_processes(locks);
     std::error_code ec;
     const mortise::release_result how = locks.release(name, id, ec);

@@ -52,7 +52,7 @@ int perform(std::span<const std::string> line) {
         std::cout << (line.size() > 1 && line[0] == "help" ? help_of(named(line[1])) : help());
         return 0;
     }
-    if (line[0] == "--version") {
+    if (line[0] == "--version" || line[0] == "-V") {
         std::cout << "mortise " MORTISE_VERSION "\n";
         return 0;
     }

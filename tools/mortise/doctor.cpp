@@ -2,6 +2,7 @@
 #include "failure.hpp"
 #include "json.hpp"
 #include "settings.hpp"
+#include "store_client.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 #include "verbs.hpp"
@@ -46,7 +47,8 @@ json finding_as_json(const finding& one) {
 }
 
 int doctor(const request& asked) {
-    mortise::client locks{asked.settings.store};
+    const auto opened = client_of(asked.settings);
+    mortise::client& locks = *opened;
     std::error_code ec;
     const std::vector<finding> found = locks.check(ec);
     if (ec) throw mortise::error(ec, "store " + locks.store() + ": " + ec.message());
@@ -65,7 +67,8 @@ int doctor(const request& asked) {
 }
 
 int schema(const request& asked) {
-    const mortise::client locks{asked.settings.store};
+    const auto opened = client_of(asked.settings);
+    const mortise::client& locks = *opened;
     const std::string text = locks.schema();
     if (asked.settings.json) {
         std::cout << json{}.add("store", locks.store()).add("schema", text).text() << "\n";

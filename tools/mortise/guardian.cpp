@@ -10,6 +10,7 @@
 #include "metrics.hpp"
 #include "report.hpp"
 #include "run.hpp"
+#include "store_client.hpp"
 #include "supervision.hpp"
 #include "waiting.hpp"
 
@@ -52,7 +53,7 @@ public:
             return report(json(), exit_code::unavailable, "no descriptors left; raise ulimit -n");
         std::optional<metrics_page> page;
         if (terms_.metrics_port) page.emplace(*terms_.metrics_port);
-        locks_ = std::make_shared<mortise::client>(terms_.settings.store, observed_by(page));
+        locks_ = client_of(terms_.settings, observed_by(page));
         must_span_processes(*locks_);
         must_not_wait_for_itself(*locks_, terms_.wanted);
         if (page) page->serve(locks_, terms_.wanted.name);
@@ -87,7 +88,8 @@ private:
         locks_->start(std::move(wanted), [box = inbox_](mortise::attempt got) { box->answer(std::move(got)); });
         const bool live = is_terminal(STDERR_FILENO) && !json();
         const bool waits = !terms_.wanted.options.wait || terms_.wanted.options.wait->count() > 0;
-        if (waits && (live || verbose())) display_.emplace(locks_, terms_.wanted.name, live, terms_.wrapper_group);
+        if (waits && (live || verbose()))
+            display_.emplace(locks_, terms_.wanted.name, live, terms_.wrapper_group, json());
     }
 
     void set_timer() {
@@ -207,7 +209,10 @@ private:
             return follow(decide_.not_started(static_cast<int>(exit_code::unavailable)));
         }
         wrapper_.tell(message::kind::started, group_);
-        if (verbose()) complain("mortise: holding " + name() + (ec ? std::string{} : ", token " + to_string(token)));
+        if (verbose())
+            inform(json(), "holding",
+                   command::json{}.add("name", terms_.wanted.name).add("token", ec ? "" : to_string(token)),
+                   "holding " + name() + (ec ? std::string{} : ", token " + to_string(token)));
     }
 
     // All whose parents have died are our children, so without a child there is nobody.
@@ -238,7 +243,9 @@ private:
         finished_ = ours ? code : static_cast<int>(exit_code::lost);
         if (!ours && code != static_cast<int>(exit_code::lost))
             report(json(), exit_code::lost, name() + ": the lock had ended before the command did");
-        if (verbose()) complain("mortise: " + name() + ": " + std::string(to_string(how)));
+        if (verbose())
+            inform(json(), "ended", command::json{}.add("name", terms_.wanted.name).add("result", to_string(how)),
+                   name() + ": " + std::string(to_string(how)));
     }
 
     const run_terms& terms_;

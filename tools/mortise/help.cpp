@@ -25,9 +25,10 @@ std::string help() {
     for (const verb* each : verbs())
         text += "  " + padded(std::string(each->name), 10) + std::string(each->summary) + "\n";
     return text +
-           "\nEvery verb takes --store URL, --store-file FILE, --json, -v and --help. Without\n"
-           "--store the environment (MORTISE_STORE) names the store, else mortise.conf, else\n"
-           "it is host:, the processes of this user on this machine.\n"
+           "\nEvery verb takes --store URL, --store-file FILE, --require-store, --patience T,\n"
+           "--json, -v and --help. Without --store the environment (MORTISE_STORE) names the\n"
+           "store, else mortise.conf, else it is host:, the processes of this user on this\n"
+           "machine; with --require-store that is an error. -v says which it is.\n"
            "Exit: 0, 1 busy, 64 usage, 69 store unreachable, 74 output, 75 lock lost,\n"
            "78 configuration, 126/127 command not run, 128+n signal n.\n";
 }
@@ -37,7 +38,7 @@ std::string help_of(const verb& which) {
                        (which.usage.empty() ? std::string{} : " " + std::string(which.usage)) + "\n" +
                        std::string(which.notes);
     for (const option& each : which.options) text += "  " + padded(shown(each), 16) + std::string(each.help) + "\n";
-    text += "  --store URL, --store-file FILE, --json, -v: see mortise --help\n";
+    text += "  --store URL, --require-store, --patience T, --json, -v: see mortise --help\n";
     if (!which.examples.empty()) text += which.examples.size() == 1 ? "Example:\n" : "Examples:\n";
     for (const std::string_view each : which.examples) text += "  " + std::string(each) + "\n";
     return text;

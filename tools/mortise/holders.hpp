@@ -5,6 +5,7 @@
 
 #include <mortise/holder.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,12 @@ std::string how_long(const mortise::holder& one, const std::string& before = ", 
 // "alone", "reading", "2 of 5"
 std::string share_of(const mortise::held_lock& one);
 
-// A line of headings, then one for each.
-std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all);
+// "lease ends in 12 s"; nothing if that is not known, or there is no lease
+std::string what_is_left(const mortise::held_lock& one, const std::string& before = ", ");
+
+// A line of headings, then one for each. `width`: columns of the terminal, where it is to fit into one: then long names and
+// holders are cut, and if that is not enough the last columns are left out.
+std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all, std::optional<std::size_t> width = {});
 
 json as_json(const mortise::holder& one);
 json as_json(const mortise::held_lock& one);

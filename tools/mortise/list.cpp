@@ -2,6 +2,8 @@
 #include "failure.hpp"
 #include "holders.hpp"
 #include "settings.hpp"
+#include "store_client.hpp"
+#include "terminal.hpp"
 #include "text.hpp"
 #include "verbs.hpp"
 
@@ -18,14 +20,15 @@ namespace {
 using mortise::held_lock;
 
 int list(const request& asked) {
-    mortise::client locks{asked.settings.store};
-    const std::vector<held_lock> all = locks.list();
+    const auto locks = client_of(asked.settings);
+    const std::vector<held_lock> all = locks->list();
     if (asked.settings.json) {
         for (const held_lock& one : all) std::cout << as_json(one).text() << "\n";
     } else if (all.empty()) {
-        std::cout << "nothing is held on " << plain(locks.store()) << "\n";
+        std::cout << "nothing is held on " << plain(locks->store()) << "\n";
     } else {
-        for (const std::string& row : as_table(all)) std::cout << row << "\n";
+        const auto width = is_terminal(STDOUT_FILENO) ? std::optional(columns_of(STDOUT_FILENO)) : std::nullopt;
+        for (const std::string& row : as_table(all, width)) std::cout << row << "\n";
     }
     return 0;
 }
@@ -33,8 +36,7 @@ int list(const request& asked) {
 int show(const request& asked) {
     const std::string& name = asked.given.words.front();
     if (name.empty()) refuse("the name of a lock is never empty");
-    mortise::client locks{asked.settings.store};
-    std::vector<held_lock> all = locks.list();
+    std::vector<held_lock> all = client_of(asked.settings)->list();
     std::erase_if(all, [&](const held_lock& one) { return one.name != name; });
     if (asked.settings.json) {
         if (all.empty()) std::cout << json{}.add("name", name).add("held", false).text() << "\n";
@@ -44,8 +46,8 @@ int show(const request& asked) {
     if (all.empty()) std::cout << in_quotes(name) << " is not held\n";
     for (const held_lock& one : all) {
         std::cout << in_quotes(name) << " is held by " << who(one.holder) << ", " << share_of(one)
-                  << how_long(one.holder) << ", token " << mortise::to_string(one.holder.token) << "; " << one.waiting
-                  << " waiting\n";
+                  << how_long(one.holder) << what_is_left(one) << ", token " << mortise::to_string(one.holder.token)
+                  << "; " << one.waiting << " waiting\n";
     }
     return 0;
 }
@@ -57,7 +59,10 @@ const verb& list_verb() {
         .name = "list",
         .summary = "who holds what, everybody's locks on the store",
         .usage = "",
-        .notes = "Shows every lock that is held: holder, for how long, share, waiters, token.\n",
+        .notes =
+            "Shows every lock that is held: holder, for how long, what is left of its lease,\n"
+            "share, how many wait, token. A - is not known, or there is none. On a terminal\n"
+            "long names are cut to fit.\n",
         .examples = {"mortise list", "mortise list --json"},
         .perform = &list,
     };

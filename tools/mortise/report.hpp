@@ -22,6 +22,11 @@ inline int report(bool as_json, exit_code code, const std::string& what) {
     return report(as_json, static_cast<int>(code), what);
 }
 
+// What -v says of an event: "mortise: " and `words`, or the event and its details as JSON.
+inline void inform(bool as_json, std::string_view event, json details, const std::string& words) {
+    complain(as_json ? details.add("event", event).text() : "mortise: " + words);
+}
+
 // A refused claim. The one line names the holder: host, pid, label, since when.
 int report(bool as_json, int code, const std::string& name, const mortise::refusal& no);
 

@@ -5,6 +5,7 @@
 #include "descendants.hpp"
 #include "failure.hpp"
 #include "metrics.hpp"
+#include "text.hpp"
 #include "verbs.hpp"
 
 #include <fcntl.h>
@@ -28,7 +29,7 @@ run_terms read_terms(const request& asked) {
     if (terms.wanted.options.label.empty()) {
         const std::string& program = given.command.front();
         terms.wanted.options.label =
-            given.has("--command") ? "sh" : program.substr(program.rfind('/') + 1).substr(0, 64);
+            given.has("--command") ? "sh" : std::string(first_bytes(program.substr(program.rfind('/') + 1), 64));
     }
     return terms;
 }

@@ -1,5 +1,6 @@
 #include "settings.hpp"
 
+#include "descriptor.hpp"
 #include "failure.hpp"
 #include "text.hpp"
 
@@ -9,8 +10,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace command {
 namespace {
@@ -30,30 +32,69 @@ std::string_view trimmed(std::string_view text) {
 
 enum class access { needed, wanted };
 
-// Nothing if there is no such file, or if it is only wanted and may not be read.
-std::optional<std::string> content_of(const std::string& path, access how = access::needed) {
+constexpr std::size_t longest_address = 4096;
+constexpr std::size_t longest_configuration = 65536;
+
+// Nothing if there is no such file, or if it is only wanted and cannot be opened. Links that lead nowhere are there.
+std::optional<std::string> content_of(const std::string& path, std::size_t most, access how = access::needed) {
     std::error_code ec;
-    if (!std::filesystem::exists(path, ec) && !ec) return std::nullopt;
-    if (std::filesystem::is_directory(path, ec))
-        misconfigured("cannot read " + in_quotes(path) + ": it is a directory");
-    errno = 0;
-    std::ifstream in{path, std::ios::binary};
-    if (!in && errno == EACCES && how == access::wanted) return std::nullopt;
-    if (!in) misconfigured("cannot read " + in_quotes(path) + ": " + std::strerror(errno));
-    return std::string{std::istreambuf_iterator<char>(in), {}};
+    const auto is = std::filesystem::symlink_status(path, ec).type();
+    if (is == std::filesystem::file_type::not_found) return std::nullopt;
+    const descriptor from{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+    const int why = errno;
+    if (!from && how == access::wanted && (why == EACCES || why == ENOENT)) return std::nullopt;
+    if (!from && why == ENOENT)
+        misconfigured("cannot read " + in_quotes(path) + ": it is a link to " +
+                      in_quotes(std::filesystem::read_symlink(path, ec).string()) + ", which does not exist");
+    if (!from) misconfigured("cannot read " + in_quotes(path) + ": " + std::strerror(why));
+    std::string text(most + 1, '\0');
+    std::size_t size = 0;
+    while (size < text.size()) {
+        const ssize_t got = ::read(from.get(), text.data() + size, text.size() - size);
+        if (got == 0) break;
+        if (got < 0 && errno == EISDIR) misconfigured("cannot read " + in_quotes(path) + ": it is a directory");
+        if (got < 0 && errno != EINTR) misconfigured("cannot read " + in_quotes(path) + ": " + std::strerror(errno));
+        if (got > 0) size += static_cast<std::size_t>(got);
+    }
+    if (size > most)
+        misconfigured(in_quotes(path) + " is longer than " + std::to_string(most / 1024) +
+                      " KiB; is it the right file?");
+    text.resize(size);
+    return text;
 }
 
-std::string needed_content_of(const std::string& path, const std::string& whose) {
-    auto text = content_of(path);
+std::string needed_content_of(const std::string& path, const std::string& whose, std::size_t most = longest_address) {
+    auto text = content_of(path, most);
     if (!text) misconfigured(whose + " names " + in_quotes(path) + ", which does not exist");
     return std::string(trimmed(*text));
 }
 
-configuration read_files(const environment& get, access how) {
-    if (const char* only = get("MORTISE_CONFIG"); only != nullptr && *only != '\0')
-        return read_configuration(only, needed_content_of(only, "MORTISE_CONFIG"));
+// The files' keys, and which file each is from.
+struct configured {
+    configuration keys{};
+    configuration from{};
 
-    configuration all;
+    void take(const std::string& path, const std::string& text) {
+        configuration stronger = read_configuration(path, text);
+        if (stronger.contains("store")) keys.erase("password_file");  // it belongs to the other store
+        for (auto& [key, value] : stronger) {
+            keys[key] = value;
+            from[key] = in_quotes(path);
+        }
+    }
+    bool requires_store() const {
+        const auto said = keys.find("require_store");
+        return said != keys.end() && said->second == "yes";
+    }
+};
+
+configured read_files(const environment& get, access how) {
+    configured all;
+    if (const char* only = get("MORTISE_CONFIG"); only != nullptr) {
+        if (*only == '\0') misconfigured("MORTISE_CONFIG is set but empty; name a file in it, or unset it");
+        all.take(only, needed_content_of(only, "MORTISE_CONFIG", longest_configuration));
+        return all;
+    }
     std::vector<std::string> paths{"/etc/mortise.conf"};
     const char* config = get("XDG_CONFIG_HOME");
     const char* home = get("HOME");
@@ -62,14 +103,8 @@ configuration read_files(const environment& get, access how) {
     } else if (home != nullptr && *home == '/') {
         paths.push_back(std::string(home) + "/.config/mortise.conf");
     }
-    for (const std::string& path : paths) {
-        const auto text = content_of(path, how);
-        if (!text) continue;
-        configuration stronger = read_configuration(path, *text);
-        if (stronger.contains("store")) all.erase("password_file");  // it belongs to the other store
-        stronger.merge(all);
-        all = std::move(stronger);
-    }
+    for (const std::string& path : paths)
+        if (const auto text = content_of(path, longest_configuration, how)) all.take(path, *text);
     return all;
 }
 
@@ -83,19 +118,32 @@ bool names_secret(std::string_view option) {
     return false;
 }
 
-std::string store_of(const configuration& files) {
-    const auto url = files.find("store");
-    const auto password = files.find("password_file");
-    if (password == files.end()) return url == files.end() ? "host:" : url->second;
-    if (url == files.end()) misconfigured("the configuration has a password_file but no store it belongs to");
+constexpr const char* how_to_name_one = "; set MORTISE_STORE, give --store URL, or write store = URL into mortise.conf";
+
+void take_store_of(const configured& files, bool required, settings& into) {
+    const auto url = files.keys.find("store");
+    const auto password = files.keys.find("password_file");
+    if (url == files.keys.end()) {
+        if (password != files.keys.end())
+            misconfigured("the configuration has a password_file but no store it belongs to");
+        if (required) misconfigured(std::string("--require-store: no store is named") + how_to_name_one);
+        if (files.requires_store())
+            misconfigured("no store is named, and " + files.from.at("require_store") + " says require_store = yes" +
+                          how_to_name_one);
+        into.store = "host:";
+        return;
+    }
+    into.store = url->second;
+    into.store_from = files.from.at("store");
+    if (password == files.keys.end()) return;
     if (holds_secret(url->second)) misconfigured("the configuration's store has a password and a password_file too");
-    return with_password(url->second, needed_content_of(password->second, "password_file"));
+    into.store = with_password(url->second, needed_content_of(password->second, "password_file"));
 }
 
 }  // namespace
 
 configuration read_configuration(const std::string& path, const std::string& text) {
-    constexpr std::array<std::string_view, 3> keys{"store", "password_file", "label"};
+    constexpr std::array<std::string_view, 4> keys{"store", "password_file", "label", "require_store"};
     configuration found;
     std::string_view rest = text;
     for (int number = 1; !rest.empty(); ++number) {
@@ -108,8 +156,11 @@ configuration read_configuration(const std::string& path, const std::string& tex
         if (equals == line.npos) misconfigured(where + "expected key = value");  // may be a secret: not shown
         const std::string key{trimmed(line.substr(0, equals))};
         if (std::find(keys.begin(), keys.end(), key) == keys.end())
-            misconfigured(where + "the keys are store, password_file and label");
-        if (!found.emplace(key, trimmed(line.substr(equals + 1))).second) misconfigured(where + key + " stands twice");
+            misconfigured(where + "the keys are store, password_file, label and require_store");
+        const std::string value{trimmed(line.substr(equals + 1))};
+        if (key == "require_store" && value != "yes" && value != "no")
+            misconfigured(where + "require_store is yes or no");
+        if (!found.emplace(key, value).second) misconfigured(where + key + " stands twice");
     }
     return found;
 }
@@ -162,14 +213,26 @@ settings read_settings(const arguments& given, const environment& get) {
         refuse(
             "--store: a password on the command line can be read by every user of the machine; "
             "put the address into MORTISE_STORE or into a file (--store-file FILE)");
+    made.tries_once = given.has("--nonblock");
+    if (const auto patience = given.value("--patience")) made.patience = read_duration("--patience", *patience);
+
     const char* named = get("MORTISE_STORE");
     const bool told = url || file || (named != nullptr && *named != '\0');
-    const configuration files = read_files(get, told ? access::wanted : access::needed);
-    if (const auto label = files.find("label"); label != files.end()) made.label = label->second;
-    made.store = url    ? *url
-                 : file ? needed_content_of(*file, "--store-file")
-                 : told ? std::string(named)
-                        : store_of(files);
+    if (!told && named != nullptr) misconfigured("MORTISE_STORE is set but empty; name a store in it, or unset it");
+    const configured files = read_files(get, told ? access::wanted : access::needed);
+    if (const auto label = files.keys.find("label"); label != files.keys.end()) made.label = label->second;
+    if (url) {
+        made.store = *url;
+        made.store_from = "--store";
+    } else if (file) {
+        made.store = needed_content_of(*file, "--store-file");
+        made.store_from = "--store-file " + in_quotes(*file);
+    } else if (told) {
+        made.store = named;
+        made.store_from = "MORTISE_STORE";
+    } else {
+        take_store_of(files, given.has("--require-store"), made);
+    }
     return made;
 }
 

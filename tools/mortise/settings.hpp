@@ -3,6 +3,7 @@
 
 #include "arguments.hpp"
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -13,14 +14,17 @@
 namespace command {
 
 struct settings {
-    std::string store;  // may hold a password: for client's constructor, never for a message
+    std::string store;         // may hold a password: for client's constructor, never for a message
+    std::string store_from{};  // "--store", "MORTISE_STORE", "'/etc/mortise.conf'"; empty: nobody named one
+    std::optional<std::chrono::nanoseconds> patience{};  // --patience
+    bool tries_once = false;                             // -n: a store that cannot be reached is not asked again
     std::optional<std::string> label{};
     bool json = false;
     bool verbose = false;
 };
 
-// What a file says, by key. Lines are `key = value`, `# comment` or empty. Keys: store, password_file, label. Throws
-// failure(configuration), naming file and line.
+// What a file says, by key. Lines are `key = value`, `# comment` or empty. Keys: store, password_file, label, require_store
+// (yes or no). Throws failure(configuration), naming file and line.
 std::map<std::string, std::string, std::less<>> read_configuration(const std::string& path, const std::string& text);
 
 // Whether an address holds a password, or an option that is called like a secret.
@@ -32,9 +36,13 @@ std::string with_password(std::string_view url, std::string_view password);
 using environment = std::function<const char*(const char*)>;
 
 // In order of strength: --store or --store-file; MORTISE_STORE; the file MORTISE_CONFIG names, or else
-// $XDG_CONFIG_HOME/mortise.conf (~/.config) and, below it, /etc/mortise.conf. Throws failure(usage) for a password on the
-// command line, where every user of the machine can read it, and failure(configuration) for a file it cannot use. Files
-// that nobody named and that may not be read are left out where something stronger says which store.
+// $XDG_CONFIG_HOME/mortise.conf (~/.config) and, below it, /etc/mortise.conf. If none of them names a store it is host:, which
+// --require-store and `require_store = yes` forbid.
+//
+// Throws failure(usage) for a password on the command line, where every user of the machine can read it, and
+// failure(configuration) for a variable that is set but empty and for a file it cannot use: a store must not become host:
+// because its name got lost. Files that nobody named and that cannot be read are left out where something stronger says
+// which store.
 settings read_settings(const arguments& given, const environment& get);
 
 }  // namespace command

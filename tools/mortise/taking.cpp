@@ -6,6 +6,7 @@
 #include "metrics.hpp"
 #include "report.hpp"
 #include "settings.hpp"
+#include "store_client.hpp"
 #include "waiting.hpp"
 
 #include <optional>
@@ -28,8 +29,7 @@ int refused(const request& asked, const std::string& name, const mortise::refusa
 taken take(const request& asked, mortise::claim wanted, const signal_source& signals) {
     std::optional<metrics_page> page;
     if (const auto port = metrics_port_of(asked.given)) page.emplace(*port);
-    taken got{.locks = std::make_shared<mortise::client>(asked.settings.store, observed_by(page)),
-              .news = std::make_shared<inbox>()};
+    taken got{.locks = client_of(asked.settings, observed_by(page)), .news = std::make_shared<inbox>()};
     must_span_processes(*got.locks);
     if (wanted.options.kept_by == mortise::kept_by::lease) must_outlive_processes(*got.locks);
     must_not_wait_for_itself(*got.locks, wanted);
@@ -41,7 +41,7 @@ taken take(const request& asked, mortise::claim wanted, const signal_source& sig
     got.locks->start(std::move(wanted), [box = got.news](mortise::attempt answer) { box->answer(std::move(answer)); });
     std::optional<waiting_display> display;
     const bool live = is_terminal(STDERR_FILENO) && !asked.settings.json;
-    if (live || asked.settings.verbose) display.emplace(got.locks, name, live, ::getpgrp());
+    if (live || asked.settings.verbose) display.emplace(got.locks, name, live, ::getpgrp(), asked.settings.json);
 
     int interrupted = 0;
     inbox::news heard;

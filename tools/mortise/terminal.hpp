@@ -1,6 +1,8 @@
 // Whether people are watching, and one line of theirs that is drawn again and again.
 #pragma once
 
+#include "text.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -42,7 +44,7 @@ public:
     void draw(const std::string& text) {
         const std::scoped_lock guard{mutex_};
         if (ended_) return;
-        write("\r\x1b[K" + text.substr(0, columns_of(STDERR_FILENO) - 1));
+        write("\r\x1b[K" + fitted(text, columns_of(STDERR_FILENO) - 1));
         drawn_ = true;
     }
     void end() {

@@ -12,8 +12,17 @@ namespace command {
 // Control characters, C1 included, and bytes that are no UTF-8 as \xNN; everything else as it is.
 std::string plain(std::string_view text);
 
-// The same in single quotes, cut after 80 bytes.
+// The same in single quotes, cut after 80 columns.
 std::string in_quotes(std::string_view text);
+
+// How many columns of a terminal UTF-8 takes that plain() has passed: none for a combining mark, two for most of East Asia.
+std::size_t columns_in(std::string_view text);
+
+// As much of it as fits `most` columns, with "..." for what is left out.
+std::string fitted(std::string_view text, std::size_t most);
+
+// The longest part from the front that has `most` bytes at most and ends with a whole character.
+std::string_view first_bytes(std::string_view text, std::size_t most);
 
 // "250 ms", "12 s", "3 min", "2 h", "5 d".
 std::string readable(std::chrono::nanoseconds span);

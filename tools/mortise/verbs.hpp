@@ -30,7 +30,7 @@ struct verb {
     int (*perform)(const request&);            // the exit code; throws failure and mortise::error
 };
 
-// --store, --store-file, --json, -v, --help: what every verb takes.
+// --store, --store-file, --require-store, --patience, --json, -v, --help: what every verb takes.
 std::span<const option> common_options();
 
 std::span<const verb* const> verbs();

@@ -1,6 +1,7 @@
 #include "waiting.hpp"
 
 #include "holders.hpp"
+#include "report.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 
@@ -32,9 +33,16 @@ auto place_in_queue::look(const std::vector<mortise::held_lock>& all, const std:
 }
 
 std::string line_of(const std::string& name, const place_in_queue::view& seen) {
-    std::string text = "mortise: waiting for " + in_quotes(name);
+    std::string text = "waiting for " + in_quotes(name);
     if (seen.holder) text += ", held by " + who(*seen.holder) + how_long(*seen.holder, " ");
     return text + "; place " + std::to_string(seen.place) + " of " + std::to_string(std::max(seen.place, seen.waiting));
+}
+
+static json details_of(const std::string& name, const place_in_queue::view& seen) {
+    json made;
+    made.add("name", name).add("place", static_cast<std::int64_t>(seen.place));
+    if (seen.holder) made.add("holder", as_json(*seen.holder));
+    return made;
 }
 
 struct waiting_display::state {
@@ -45,6 +53,7 @@ struct waiting_display::state {
     std::shared_ptr<mortise::client> locks;
     std::string name;
     bool live = false;
+    bool as_json = false;
     pid_t job = 0;
 
     // False: it is over.
@@ -62,23 +71,25 @@ struct waiting_display::state {
             if (ec) continue;
             const place_in_queue::view seen = queue.look(all, name);
             if (live) {
-                said = line_of(name, seen);
+                said = "mortise: " + line_of(name, seen);
                 if (::tcgetpgrp(STDERR_FILENO) == job) line.draw(said);
                 continue;
             }
             const std::string news = (seen.holder ? who(*seen.holder) : "") + std::to_string(seen.place);
             const std::scoped_lock guard{mutex};
-            if (!ended && news != said) complain(line_of(name, seen));
+            if (!ended && news != said) inform(as_json, "waiting", details_of(name, seen), line_of(name, seen));
             said = news;
         }
     }
 };
 
-waiting_display::waiting_display(std::shared_ptr<mortise::client> locks, std::string name, bool live, pid_t job)
+waiting_display::waiting_display(std::shared_ptr<mortise::client> locks, std::string name, bool live, pid_t job,
+                                 bool as_json)
     : state_(std::make_shared<state>()) {
     state_->locks = std::move(locks);
     state_->name = std::move(name);
     state_->live = live;
+    state_->as_json = as_json;
     state_->job = job;
     std::thread{[kept = state_] { kept->watch(); }}.detach();
 }

@@ -35,11 +35,11 @@ private:
 std::string line_of(const std::string& name, const place_in_queue::view& seen);
 
 // Looks once a second, in a thread of its own, until told to end. On a terminal it is a live line, drawn while the job, a
-// process group, is in the foreground; elsewhere plain lines, one for each change. The thread may be in the midst of a
+// process group, is in the foreground; elsewhere plain lines or JSON, one for each change. The thread may be in the midst of a
 // question to the store when it is told to end, so nobody waits for it.
 class waiting_display {
 public:
-    waiting_display(std::shared_ptr<mortise::client> locks, std::string name, bool live, pid_t job);
+    waiting_display(std::shared_ptr<mortise::client> locks, std::string name, bool live, pid_t job, bool as_json);
     ~waiting_display() { end(); }
     waiting_display(const waiting_display&) = delete;
     waiting_display& operator=(const waiting_display&) = delete;

@@ -6,6 +6,7 @@
 #include "report.hpp"
 #include "settings.hpp"
 #include "signals.hpp"
+#include "store_client.hpp"
 #include "verbs.hpp"
 
 #include <mortise/client.hpp>
@@ -70,24 +71,26 @@ public:
         std::vector<held_lock> now = seen.locks;
         std::size_t waiting = 0;
         for (held_lock& one : now) {
-            if (one.holder.held_for) *one.holder.held_for += steady::now() - seen.at;
+            const auto passed = steady::now() - seen.at;
+            if (one.holder.held_for) *one.holder.held_for += passed;
+            if (one.lease_left) *one.lease_left = std::max<std::chrono::nanoseconds>(*one.lease_left - passed, 0ns);
             waiting += one.waiting;
         }
         std::vector<std::string> lines{plain(store) + "  " + time_of_day() + "  " + std::to_string(now.size()) +
                                        " held, " + std::to_string(waiting) + " waiting   (Ctrl-C ends)"};
         lines.push_back(seen.failed ? "NO ANSWER, this is how it was: " + seen.failed.message() : "");
-        for (std::string& row : as_table(now)) lines.push_back(std::move(row));
+        const std::size_t width = columns_of(STDOUT_FILENO);
+        for (std::string& row : as_table(now, width)) lines.push_back(std::move(row));
         const std::size_t rows = std::max<std::size_t>(rows_of(STDOUT_FILENO), 5) - 1;
         if (lines.size() > rows) {
             const std::size_t left_out = lines.size() - rows + 1;
             lines.resize(rows - 1);
             lines.push_back("... and " + std::to_string(left_out) + " more: mortise list");
         }
-        const std::size_t width = columns_of(STDOUT_FILENO);
         std::cout << "\x1b[H\x1b[2J";
         for (std::size_t i = 0; i < lines.size(); ++i) {
             const bool heading = i == 2 && colour_on(STDOUT_FILENO);
-            const std::string text = lines[i].substr(0, width);
+            const std::string text = fitted(lines[i], width);
             std::cout << (heading ? "\x1b[1m" + text + "\x1b[0m" : text) << "\r\n";
         }
         std::cout << std::flush;
@@ -143,7 +146,8 @@ int watch(const request& asked) {
     if (const auto span = asked.given.value("--for")) until = steady::now() + read_duration("--for", *span);
 
     const signal_source signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    mortise::client locks{asked.settings.store};
+    const auto opened = client_of(asked.settings);
+    mortise::client& locks = *opened;
     static_cast<void>(locks.list());  // a store that is not there is an error; one that goes away later is news
     const bool live = is_terminal(STDOUT_FILENO) && !asked.settings.json;
     sighting seen;
