@@ -30,7 +30,7 @@ asan tsan:
 storms:
 	@./test -N >/dev/null
 	@failed=0; for program in build/tests/storm_tests build/tests/process_storm_tests \
-		'build/tests/command_tests --gtest_filter=command_storm.*' \
+		'build/tests/command_tests --gtest_filter=*command_storm*:*command_crowd*' \
 		'build/tests/conformance_tests --gtest_filter=*audits.*' \
 		$(foreach store,host redis etcd zookeeper,\
 			'build/src/stores/$(store)/store_$(store)_tests --gtest_filter=$(store)_audit*'); do \

@@ -23,7 +23,7 @@ end
 for number = s.head, s.tail - 1 do
   local record = get('q' .. int(number))
   local w = record and read_waiter(record)
-  if w and alive(w, tonumber(ARGV[1])) then all[#all + 1] = 'q' .. hex(w.id) end
+  if w and alive(w, number, tonumber(ARGV[1])) then all[#all + 1] = 'q' .. hex(w.id) end
 end
 return all
 )lua";
