@@ -112,6 +112,7 @@ function(mortise_add_tests target)
         TEST_PREFIX ${target}.
         TEST_FILTER "${apart}"
         DISCOVERY_MODE PRE_TEST
+        DISCOVERY_TIMEOUT 120
         NO_PRETTY_VALUES
         PROPERTIES ${properties})
 endfunction()
