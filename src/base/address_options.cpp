@@ -36,7 +36,7 @@ std::chrono::milliseconds duration_in(const url& address, const std::string& opt
     const auto count = number_in<std::int64_t>(std::string_view{text}.substr(0, unit), 0, most.count() / scale);
     if (!count || (!seconds && text.substr(unit) != "ms") || *count * scale < least.count())
         bad_address(address, option + " must be a duration of " + readable(least) + " to " + readable(most) +
-                                 ", like 500ms or 2s");
+                                 (least <= std::chrono::milliseconds{500} ? ", like 500ms or 2s" : ", like 2s"));
     return std::chrono::milliseconds{*count * scale};
 }
 

@@ -25,7 +25,8 @@ std::thread quiet_thread(const char* name, std::function<void()> work) {
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (!failed.empty())
-        throw error(errc::exhausted, "cannot start a thread: " + failed + "; raise the limit of processes (ulimit -u)");
+        throw error(errc::exhausted, "cannot start a thread: " + failed +
+                                         "; raise the limit of processes (ulimit -u), or of memory (ulimit -v)");
     return started;
 }
 

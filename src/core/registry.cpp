@@ -12,10 +12,14 @@ namespace mortise::inline v0::core {
 spi::store_factory open_store(const base::url& address) {
     std::string known;
     std::string_view nearest;
+    std::size_t edits = 3;
     for (const store_entry& entry : registered_stores()) {
         if (entry.scheme == address.scheme) return entry.open(address);
         known += (known.empty() ? "" : ", ") + std::string(entry.scheme) + ":";
-        if (detail::edits_between(entry.scheme, address.scheme) <= 2) nearest = entry.scheme;
+        if (const std::size_t n = detail::edits_between(entry.scheme, address.scheme); n < edits) {
+            edits = n;
+            nearest = entry.scheme;
+        }
     }
     throw error(errc::unknown_store, "store address " + base::quoted(address.masked()) + ": no store is called " +
                                          base::quoted(address.scheme) +

@@ -37,7 +37,9 @@ channel::channel(destination to, spi::clock& clock, poller& sockets)
     : clock_(clock), to_(std::move(to)), sockets_(sockets) {
     const base::standard_descriptors_taken out_of_the_way;
     bell_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (bell_ < 0) throw error(errc::exhausted, std::string("cannot make an eventfd: ") + std::strerror(errno));
+    if (bell_ < 0)
+        throw error(errc::exhausted, std::string("cannot make an eventfd: ") + std::strerror(errno) +
+                                         "; raise the limit of open files (ulimit -n)");
 }
 
 channel::~channel() {

@@ -248,6 +248,26 @@ TEST_F(run_command, a_wrapper_that_is_stopped_while_waiting_passes_its_turn_on) 
     EXPECT_TRUE(std::filesystem::exists(scratch_ / "ran"));
 }
 
+// A script has no terminal that would stop it as a whole, and nobody who would continue it.
+TEST_F(run_command, a_stop_that_was_meant_for_it_alone_stops_no_other_of_its_group) {
+    mortise::client locks{"host:" + store_};
+    mortise::hold mine = locks.acquire("x");
+    for (const std::string name : {"x", "free"}) {  // while it waits, and while its command runs
+        const std::string alive = scratch_ / ("alive-" + name);
+        child script{[&] {
+            ::setpgid(0, 0);
+            ::setenv("MORTISE_STORE", ("host:" + store_).c_str(), 1);
+            const std::string lines = std::string("\"") + MORTISE_PROGRAM + "\" run -w 60s " + name +
+                                      " -- sleep 3 & q=$!; sleep 1; kill -TSTP $q; sleep 1; echo > " + alive +
+                                      "; kill -CONT $q; kill $q; wait $q; true";
+            ::execlp("sh", "sh", "-c", lines.c_str(), nullptr);
+            return 98;
+        }};
+        EXPECT_EQ(script.wait(60s), 0) << name;
+        EXPECT_TRUE(std::filesystem::exists(alive)) << name;
+    }
+}
+
 // It would be granted the lock all the same, and keep it for as long as it is stopped.
 TEST_F(run_command, a_guardian_that_is_stopped_is_continued) {
     mortise::client locks{"host:" + store_};

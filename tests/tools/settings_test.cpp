@@ -9,6 +9,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace command {
@@ -117,6 +118,26 @@ TEST_F(settings_of_the_command, an_address_is_short) {
                 HasSubstr("is longer than 4 KiB"));
     variables_["MORTISE_CONFIG"] = "/dev/zero";
     EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("'/dev/zero' is longer than 64 KiB"));
+}
+
+// It may be the file with the password that was meant for another option.
+TEST_F(settings_of_the_command, what_is_no_address_in_a_file_is_not_shown) {
+    for (const char* text : {"hunter2secret\n", "p:hunter2secret\n", "", "redis://a\nhunter2secret\n"}) {
+        const std::string said = complaint(exit_code::configuration, {"--store-file", file("pw", text)});
+        EXPECT_THAT(said, HasSubstr("(--store-file)")) << text;
+        EXPECT_THAT(said, ::testing::Not(HasSubstr("hunter"))) << text;
+    }
+    const std::string pipe = file("pipe", "");
+    std::filesystem::remove(pipe);
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    EXPECT_THAT(complaint(exit_code::configuration, {"--store-file", pipe}), HasSubstr("is empty"));
+}
+
+TEST_F(settings_of_the_command, a_comment_is_no_part_of_an_address) {
+    variables_["MORTISE_CONFIG"] = file("conf", "store = host:/tmp/h # the office\n").c_str();
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("line 1: a comment needs a line of its own"));
+    variables_["MORTISE_CONFIG"] = file("conf", "store =\n").c_str();
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("line 1: store is empty"));
 }
 
 TEST_F(settings_of_the_command, patience_is_a_time_and_a_try_has_none) {

@@ -40,8 +40,10 @@ std::optional<std::string> content_of(const std::string& path, std::size_t most,
     std::error_code ec;
     const auto is = std::filesystem::symlink_status(path, ec).type();
     if (is == std::filesystem::file_type::not_found) return std::nullopt;
-    const descriptor from{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+    // A pipe that nobody writes to is empty, and not waited for.
+    const descriptor from{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
     const int why = errno;
+    if (from) ::fcntl(from.get(), F_SETFL, O_RDONLY);
     if (!from && how == access::wanted && (why == EACCES || why == ENOENT)) return std::nullopt;
     if (!from && why == ENOENT)
         misconfigured("cannot read " + in_quotes(path) + ": it is a link to " +
@@ -67,6 +69,20 @@ std::string needed_content_of(const std::string& path, const std::string& whose,
     auto text = content_of(path, most);
     if (!text) misconfigured(whose + " names " + in_quotes(path) + ", which does not exist");
     return std::string(trimmed(*text));
+}
+
+// What stands in a file may be a secret that belongs elsewhere, so it is shown only if it looks like an address.
+std::string address_in(const std::string& path) {
+    std::string text = needed_content_of(path, "--store-file");
+    const std::string what = in_quotes(path) + " (--store-file) ";
+    if (text.empty()) misconfigured(what + "is empty; write the address of a store into it");
+    if (std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+        misconfigured(what + "has more than the one line that is the address of a store");
+    const std::string_view scheme = std::string_view(text).substr(0, text.find(':'));
+    const std::string_view rest = std::string_view(text).substr(scheme.size());
+    if (!rest.starts_with("://") && scheme != "host" && scheme != "memory")
+        misconfigured(what + "has no address of a store, like redis://127.0.0.1, in it");
+    return text;
 }
 
 // The files' keys, and which file each is from.
@@ -160,6 +176,9 @@ configuration read_configuration(const std::string& path, const std::string& tex
         const std::string value{trimmed(line.substr(equals + 1))};
         if (key == "require_store" && value != "yes" && value != "no")
             misconfigured(where + "require_store is yes or no");
+        if (key != "label" && (value.find(" #") != value.npos || value.find("\t#") != value.npos))
+            misconfigured(where + "a comment needs a line of its own");
+        if (value.empty() && key != "label") misconfigured(where + key + " is empty");
         if (!found.emplace(key, value).second) misconfigured(where + key + " stands twice");
     }
     return found;
@@ -225,7 +244,7 @@ settings read_settings(const arguments& given, const environment& get) {
         made.store = *url;
         made.store_from = "--store";
     } else if (file) {
-        made.store = needed_content_of(*file, "--store-file");
+        made.store = address_in(*file);
         made.store_from = "--store-file " + in_quotes(*file);
     } else if (told) {
         made.store = named;

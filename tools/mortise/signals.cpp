@@ -3,6 +3,7 @@
 #include "failure.hpp"
 
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 namespace command {
 
@@ -27,13 +28,14 @@ std::optional<int> signal_source::read() const noexcept {
 }
 
 // The signal waits until it was asked whether it should; a CONT that comes meanwhile takes it back.
-void signal_source::stop_job(int signal, const std::function<bool()>& unless) {
+void signal_source::stop(int signal, stops what, const std::function<bool()>& unless) {
+    const pid_t whom = what == stops::job ? 0 : ::getpid();
     sigset_t only, before;
     ::sigemptyset(&only);
     ::sigaddset(&only, signal);
     ::pthread_sigmask(SIG_BLOCK, &only, &before);
-    ::kill(0, signal);
-    if (unless()) ::kill(0, SIGCONT);
+    ::kill(whom, signal);
+    if (unless()) ::kill(whom, SIGCONT);
     ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     // What ended the stop is no news any more; heard late, it would undo the next one.

@@ -23,9 +23,11 @@ public:
     // As it was before: what the command inherits.
     const sigset_t& mask_before() const noexcept { return before_; }
 
-    // Stops the whole job by this signal, as the terminal would, and returns when that is over: at once, if `unless` says so
-    // or nobody could continue it. What makes `unless` true must send CONT after it: then nothing is slept through.
-    static void stop_job(int signal, const std::function<bool()>& unless);
+    // Stops this process, or the whole job as the terminal would, by this signal, and returns when that is over: at once, if
+    // `unless` says so or nobody could continue it. What makes `unless` true must send CONT after it: then nothing is slept
+    // through.
+    enum class stops { process, job };
+    static void stop(int signal, stops what, const std::function<bool()>& unless);
 
     // Whether one of those has come and was not read.
     static bool pending(std::initializer_list<int> some) noexcept;

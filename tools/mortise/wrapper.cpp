@@ -70,7 +70,7 @@ private:
         } else if (signal == SIGTSTP && (group_ == 0 || ended_)) {
             if (ended_) guardian_.tell(message::kind::signal, signal);
             if (group_ == 0) guardian_.tell(message::kind::paused);
-            stop(SIGTSTP);
+            stop(SIGTSTP, signal_source::stops::process);  // a keyboard has told the rest of the job too
         } else if (signal == SIGCONT) {
             go_on();
         } else {
@@ -95,13 +95,14 @@ private:
         if (!wants_terminal && signal != SIGTSTP) return;  // SIGSTOP is somebody's business with the command alone
         had_terminal_ = had_terminal_ || wants_terminal;
         if (wants_terminal && in_foreground()) return go_on();
-        stop(signal);
+        // Only a terminal stops a job as a whole. What else stopped the command was meant for it, or for us.
+        stop(signal, had_terminal_ ? signal_source::stops::job : signal_source::stops::process);
     }
 
     // Not if the command is to end or has ended: whoever told us so has sent its CONT and will not do it again.
-    void stop(int signal) {
+    void stop(int signal, signal_source::stops what) {
         take_terminal_back();
-        signal_source::stop_job(signal, [this] {
+        signal_source::stop(signal, what, [this] {
             return guardian_.has_news() || signal_source::pending({SIGINT, SIGTERM, SIGHUP, SIGQUIT});
         });
         go_on();
