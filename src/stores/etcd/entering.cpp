@@ -155,7 +155,10 @@ void desk::send_entry(const record& who, entering how, std::int64_t read_at, int
                 if (said.is == outcome::verdict::unknown || (said.ok() && !understood)) who->in_doubt = true;
                 if (in_line) who->entered = true;
                 over = who->is == claim_record::phase::over;
-                if (said.no_lease && who->on == on) who->on.reset();
+                if (said.no_lease && who->on == on) {  // whatever else is late needs it too
+                    who->on.reset();
+                    who->in_doubt = false;
+                }
             }
             if (over) return done({.is = claim_verdict::refused, .reason = errc::cancelled});
             if (said.no_lease) {  // it has ended: with another one, then

@@ -140,7 +140,7 @@ void desk::lease_gone(const std::shared_ptr<lease>& which) {
         std::scoped_lock guard{mutex_};
         for (const auto& [id, who] : claims_) {
             if (who->on != which) continue;
-            who->kept_out = true;
+            who->in_doubt = false;  // what is late needs that lease too
             if (who->entered && who->is != claim_record::phase::over) lost_ones.push_back(who);
             if (!who->entered) who->on.reset();
         }
