@@ -77,6 +77,14 @@ struct claim_record {
     std::vector<spi::reply<spi::claim_answer>> asked_meanwhile{};  // while exchanging
     std::vector<watcher::number> watches{};
     std::vector<claim_id> watched{};  // while it waits: whose keys these are on
+    // While it waits in a long line: these need be there, itself the first, for nothing to have changed.
+    struct neighbour {
+        std::string key;
+        std::uint64_t created;
+    };
+    std::vector<neighbour> neighbours{};
+    spi::standing standing{};  // as it was read
+    spi::time_point read_at{};
 
     // A late request would put its key on a lease that lives on for others.
     bool may_come_back() const { return (entering > 0 || in_doubt) && !kept_out && on && !own_lease; }
@@ -109,7 +117,9 @@ private:
     claim_id line_id_of(const claim_id& id) const;
 
     // entering
-    unique_function<bool()> while_wanted(const record& who);
+    members::made_late while_wanted(const record& who, std::string request);
+    std::optional<claim_record::neighbour> tail_of(const claim_record& who);
+    void entered_behind(const record& who, const claim_record::neighbour& tail, const txn_said& read, claimed done);
     void enter(const record& who, claimed done);
     void look_before_entering(const record& who, int tries, claimed done);
     bool only_we_are_in_the_way(const record& who, const line& found);
@@ -119,12 +129,14 @@ private:
 
     // waiting
     enum class extent { near, whole };
+    void peek(const record& who, claimed done);
     void look(const record& who, extent how_much, claimed done);
     void looked(const record& who, const outcome& said, std::optional<line> found, claimed done);
     void glance(const record& who);
     void look_soon(const record& who);
     void conclude(const record& who, const line& found, claimed done);
     void wait_in(const record& who, const line& found, const base::line_verdict& judged, claimed done);
+    void note_neighbours(const record& who, const line& found, const base::line_verdict& judged);
     void watch_for(const record& who, const line& found, const base::line_verdict& judged);
     void add_watch(const record& who, claim_record::phase while_it_is, watcher::number made);
     void woken(const record& who);
@@ -198,9 +210,10 @@ private:
 
     std::mutex mutex_;
     std::unordered_map<claim_id, record> claims_;
-    std::unordered_map<std::string, std::set<unsigned>> slots_;  // that are taken, by name
-    std::unordered_set<std::string> floors_;                     // names beside whose lines one was seen
-    std::vector<std::weak_ptr<claim_record>> unwatched_;         // held, and their keys are not watched yet
+    std::unordered_map<std::string, std::set<unsigned>> slots_;           // that are taken, by name
+    std::unordered_map<std::string, std::weak_ptr<claim_record>> tails_;  // the last of ours in a long line, by name
+    std::unordered_set<std::string> floors_;                              // names beside whose lines one was seen
+    std::vector<std::weak_ptr<claim_record>> unwatched_;                  // held, and their keys are not watched yet
     bool watching_soon_ = false;
     struct ended_claim {
         spi::release_answer said;

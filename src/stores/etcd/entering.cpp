@@ -64,10 +64,11 @@ void desk::claim(const spi::claim_request& wanted, claimed done) {
 }
 
 // Nothing is asked any more for a claim that was released meanwhile.
-unique_function<bool()> desk::while_wanted(const record& who) {
-    return [self = shared_from_this(), who] {
+members::made_late desk::while_wanted(const record& who, std::string request) {
+    return [self = shared_from_this(), who, request = std::move(request)]() mutable -> std::optional<std::string> {
         std::scoped_lock guard{self->mutex_};
-        return who->is != claim_record::phase::over;
+        if (who->is == claim_record::phase::over) return std::nullopt;
+        return std::move(request);
     };
 }
 
@@ -84,7 +85,7 @@ void desk::enter(const record& who, claimed done) {
         if (!in_line && queue && who->to_enter > 0) return;
         if (in_line && who->asked_looks > 0 && !who->mine.at.to_be_exchanged()) return;
     }
-    if (in_line) return look(who, extent::near, std::move(done));
+    if (in_line) return peek(who, std::move(done));
     if (who->mine.at.to_be_exchanged()) return with_lease(who, entering::anyhow, 0, std::move(done));
     if (who->own_lease && !has_lease && !queue) return look_before_entering(who, 1, std::move(done));
     with_lease(who, queue ? entering::anyhow : entering::if_empty, 0, std::move(done));
@@ -92,7 +93,7 @@ void desk::enter(const record& who, claimed done) {
 
 // A lease of its own is not worth the trouble if somebody else holds the lock.
 void desk::look_before_entering(const record& who, int tries, claimed done) {
-    cluster_->ask_in_turn(method::txn, read_request(who->at.folder), how_.timeout, while_wanted(who),
+    cluster_->ask_in_turn(method::txn, while_wanted(who, read_request(who->at.folder)), how_.timeout,
                           [self = shared_from_this(), who, tries, done = std::move(done)](
                               const outcome& said, const std::string& bytes) mutable {
                               const txn_said read =
@@ -133,20 +134,25 @@ void desk::send_entry(const record& who, entering how, std::int64_t read_at, int
             on.reset();
     }
     if (!on) return done({.is = claim_verdict::refused, .reason = errc::cancelled});  // released meanwhile
+    const auto behind = std::make_shared<std::optional<claim_record::neighbour>>();
     cluster_->ask_in_turn(
-        method::txn, enter_request(who->at, who->mine.value(), on->id, how, read_at), how_.timeout,
-        [self = shared_from_this(), who] {
+        method::txn,
+        [self = shared_from_this(), who, on, how, read_at, behind]() -> std::optional<std::string> {
             std::scoped_lock guard{self->mutex_};
-            if (who->is == claim_record::phase::over) return false;
+            if (who->is == claim_record::phase::over) return std::nullopt;
             ++who->entering;
-            return true;
+            if (how == entering::anyhow) *behind = self->tail_of(*who);
+            if (*behind) return enter_behind_request(who->at, who->mine.value(), on->id, (*behind)->key);
+            return enter_request(who->at, who->mine.value(), on->id, how, read_at);
         },
-        [self = shared_from_this(), who, on, tries, done = std::move(done)](const outcome& said,
-                                                                            const std::string& bytes) mutable {
+        how_.timeout,
+        [self = shared_from_this(), who, on, how, tries, behind, done = std::move(done)](
+            const outcome& said, const std::string& bytes) mutable {
             txn_said read;
             if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
             const bool understood = read.read && read.found;
-            const bool in_line = understood && read.found->find(who->line_id) != nullptr;
+            const entry* own = understood ? read.found->find(who->line_id) : nullptr;
+            const bool in_line = own != nullptr || (understood && *behind && read.succeeded);
             bool over = false;
             {
                 std::scoped_lock guard{self->mutex_};
@@ -154,6 +160,8 @@ void desk::send_entry(const record& who, entering how, std::int64_t read_at, int
                 if (said.reason != errc::cancelled) --who->entering;
                 if (said.is == outcome::verdict::unknown || (said.ok() && !understood)) who->in_doubt = true;
                 if (in_line) who->entered = true;
+                if (in_line)
+                    who->arrived = own != nullptr ? own->at.arrived : static_cast<std::uint64_t>(read.revision);
                 over = who->is == claim_record::phase::over;
                 if (said.no_lease && who->on == on) {  // whatever else is late needs it too
                     who->on.reset();
@@ -171,11 +179,43 @@ void desk::send_entry(const record& who, entering how, std::int64_t read_at, int
                 return done(answer_of(said));
             }
             if (!understood) return done(not_understood());
+            if (in_line && *behind) return self->entered_behind(who, **behind, read, std::move(done));
+            if (in_line && how == entering::anyhow && !read.succeeded)  // an earlier request did it
+                return self->look(who, extent::near, std::move(done));
             if (in_line) return self->conclude(who, *read.found, std::move(done));
             if (who->queue || who->mine.at.to_be_exchanged())  // marked as gone
                 return done({.is = claim_verdict::refused, .reason = errc::cancelled});
             self->try_to_enter(who, *read.found, tries + 1, std::move(done));
         });
+}
+
+// The last of ours in a long line, if it waits: whoever comes now and admits no other waits at least as long. With the mutex held.
+std::optional<claim_record::neighbour> desk::tail_of(const claim_record& who) {
+    if (who.mine.at.weight != who.mine.at.capacity || who.mine.at.to_be_exchanged()) return std::nullopt;
+    const auto it = tails_.find(who.name);
+    if (it == tails_.end()) return std::nullopt;
+    const record last = it->second.lock();
+    if (last && last->is == claim_record::phase::waiting && last->mine.at.capacity == who.mine.at.capacity &&
+        !last->neighbours.empty())
+        return last->neighbours.front();
+    tails_.erase(it);
+    return std::nullopt;
+}
+
+// In a long line, which was not read.
+void desk::entered_behind(const record& who, const claim_record::neighbour& tail, const txn_said& read, claimed done) {
+    const entry* last = read.succeeded && !read.found->entries.empty() ? &read.found->entries.front() : nullptr;
+    if (last == nullptr || last->at.arrived != tail.created) return look(who, extent::near, std::move(done));
+    {
+        std::scoped_lock guard{mutex_};
+        who->seen_at = read.revision;
+    }
+    line near = *read.found;
+    near.missing_before = true;
+    base::line_verdict judged;
+    judged.is = base::line_verdict::verdict::waits;
+    judged.watch = {last->at.id};
+    wait_in(who, near, judged, std::move(done));
 }
 
 // Claims of this client that are on their way out, and would not be in the way otherwise: a caller that gave up waiting may try

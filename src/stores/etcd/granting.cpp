@@ -129,6 +129,8 @@ void desk::drop(const record& who) {
             who->slot.reset();
         }
         watches = std::exchange(who->watches, {});
+        if (const auto tail = tails_.find(who->name); tail != tails_.end() && tail->second.lock() == who)
+            tails_.erase(tail);
         const auto it = claims_.find(who->id);
         if (it != claims_.end() && it->second == who && !who->may_come_back()) claims_.erase(it);
     }

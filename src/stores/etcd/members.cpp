@@ -35,7 +35,7 @@ struct call {
     spi::duration timeout{};
     std::string token{};
     std::string request{};
-    unique_function<bool()> begins{};  // if in turn
+    members::made_late make{};  // if in turn
     members::answered done{};
 };
 
@@ -49,8 +49,7 @@ public:
     void ask(const char* method, std::string request, spi::duration timeout, answered done) override {
         send(method, std::move(request), timeout, std::move(done), std::nullopt);
     }
-    void ask_in_turn(const char* method, std::string request, spi::duration timeout, unique_function<bool()> begins,
-                     answered done) override;
+    void ask_in_turn(const char* method, made_late request, spi::duration timeout, answered done) override;
     void look_up(const char* method, std::string request, spi::duration timeout, answered done) override {
         send(method, std::move(request), timeout, std::move(done), std::nullopt, true);
     }
@@ -260,14 +259,12 @@ void asked_members::finish(const std::shared_ptr<call>& one, const outcome& said
     guarded([&] { one->done(said, bytes); });
 }
 
-void asked_members::ask_in_turn(const char* method, std::string request, spi::duration timeout,
-                                unique_function<bool()> begins, answered done) {
+void asked_members::ask_in_turn(const char* method, made_late request, spi::duration timeout, answered done) {
     auto one = std::make_shared<call>();
     one->in_turn = true;
     one->method = method;
     one->timeout = timeout;
-    one->request = std::move(request);
-    one->begins = std::move(begins);
+    one->make = std::move(request);
     one->done = std::move(done);
     {
         std::scoped_lock guard{mutex_};
@@ -293,10 +290,13 @@ void asked_members::take_turns() {
             next = std::move(line_.front());
             line_.pop_front();
         }
-        if (next->begins())
-            admit(next);
-        else
+        auto request = next->make();
+        if (!request) {
             finish(next, {.is = outcome::verdict::refused, .reason = errc::cancelled}, {});
+            continue;
+        }
+        next->request = std::move(*request);
+        admit(next);
     }
 }
 

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace mortise::inline v0::stores::etcd {
@@ -43,10 +44,10 @@ public:
 
     virtual void ask(const char* method, std::string request, spi::duration timeout, answered done) = 0;
     // The same for what crowds ask. Few of these are on their way at a time, since a member that is asked more than it can
-    // answer in time answers nobody; the others wait here, and their timeout begins when they are sent. `begins` is asked
-    // then, once: if it says no, nothing is sent and the outcome is `cancelled`.
-    virtual void ask_in_turn(const char* method, std::string request, spi::duration timeout,
-                             unique_function<bool()> begins, answered done) = 0;
+    // answer in time answers nobody; the others wait here. The request is made when it is sent, and its timeout begins then.
+    // None: it is not wanted any more, and the outcome is `cancelled`.
+    using made_late = unique_function<std::optional<std::string>()>;
+    virtual void ask_in_turn(const char* method, made_late request, spi::duration timeout, answered done) = 0;
     // For what changes nothing: if one does not answer, the next is asked.
     virtual void look_up(const char* method, std::string request, spi::duration timeout, answered done) = 0;
     // A certain one, for what is not the cluster's affair.

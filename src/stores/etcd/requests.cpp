@@ -189,8 +189,36 @@ std::string enter_request(const place& at, std::string value, std::int64_t lease
     all.success.emplace_back(rpc::put_request{at.key, std::move(value), lease});
     all.success.emplace_back(how == entering::anyhow ? some_of(at.folder, rpc::descending, most_read)
                                                      : whole_of(at.folder));
-    all.failure.emplace_back(whole_of(at.folder));
+    if (how == entering::anyhow)
+        all.failure.emplace_back(rpc::range_request{.key = at.key});
+    else
+        all.failure.emplace_back(whole_of(at.folder));
     return encoded(all);
+}
+
+std::string enter_behind_request(const place& at, std::string value, std::int64_t lease, const std::string& behind) {
+    txn_request all;
+    if_absent(all, at.key);
+    if_absent(all, at.gone_key);
+    all.success = {rpc::put_request{at.key, std::move(value), lease}, rpc::range_request{.key = behind}};
+    all.failure = {rpc::range_request{.key = at.key}};
+    return encoded(all);
+}
+
+std::string peek_request(const std::vector<std::string>& keys) {
+    txn_request all;
+    for (const std::string& key : keys) all.success.emplace_back(rpc::range_request{.key = key});
+    return encoded(all);
+}
+
+std::vector<std::uint64_t> read_peek(const std::string& bytes) {
+    rpc::txn_response said;
+    std::vector<std::uint64_t> created;
+    if (!decode(bytes, said)) return created;
+    for (const rpc::result& one : said.responses)
+        if (const auto* range = std::get_if<rpc::range_response>(&one))
+            created.push_back(range->kvs.empty() ? 0 : static_cast<std::uint64_t>(range->kvs.front().create_revision));
+    return created;
 }
 
 std::string read_end_request(std::string_view folder, std::uint64_t up_to, bool first) {

@@ -72,6 +72,14 @@ struct place {
     std::string gone_key;  // if it is there, the claim cannot be
 };
 
+// The same behind a claim that waits, of a long line that need not be read: answers whether that is there, or finds itself.
+std::string enter_behind_request(const place& at, std::string value, std::int64_t lease, const std::string& behind);
+
+// Whether some claims are still there.
+std::string peek_request(const std::vector<std::string>& keys);
+// The revisions at which they came, 0 if they are not there; empty if it is not understood.
+std::vector<std::uint64_t> read_peek(const std::string& bytes);
+
 // Enters the line, or finds itself in it; answers the line, or its end if it has entered anyhow.
 enum class entering {
     anyhow,    // at its end

@@ -4,6 +4,7 @@
 
 #include <mortise/error.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace mortise::inline v0::stores::etcd {
@@ -18,7 +19,43 @@ constexpr std::size_t near_place = 16;
 
 // So many are seen at a glance.
 constexpr std::size_t a_few = 16;
+
+// For etcd, to read a part of a line is as much work as to read all of it. So long is what was read of a long one good enough to
+// tell who holds.
+constexpr std::chrono::minutes read_again_after{5};
 }  // namespace
+
+// The core asks whether anything has changed. In a long line it has not while the claim and those it waits for are there.
+void desk::peek(const record& who, claimed done) {
+    std::vector<claim_record::neighbour> before;
+    std::vector<std::string> keys;
+    {
+        std::scoped_lock guard{mutex_};
+        if (who->is == claim_record::phase::waiting && around_.clock.now() - who->read_at < read_again_after)
+            before = who->neighbours;
+        if (!before.empty()) ++who->asked_looks;
+    }
+    if (before.empty()) return look(who, extent::near, std::move(done));
+    for (const auto& one : before) keys.push_back(one.key);
+    cluster_->ask_in_turn(method::txn, while_wanted(who, peek_request(keys)), how_.timeout,
+                          [self = shared_from_this(), who, before = std::move(before), done = std::move(done)](
+                              const outcome& said, const std::string& bytes) mutable {
+                              spi::standing now;
+                              const auto created = said.ok() ? read_peek(bytes) : std::vector<std::uint64_t>{};
+                              const bool same =
+                                  std::ranges::equal(created, before, {}, {}, &claim_record::neighbour::created);
+                              bool waits = false;
+                              {
+                                  std::scoped_lock guard{self->mutex_};
+                                  --who->asked_looks;
+                                  waits = who->is == claim_record::phase::waiting;
+                                  now = who->standing;
+                              }
+                              if (!said.ok()) return done(answer_of(said));
+                              if (!same || !waits) return self->look(who, extent::near, std::move(done));
+                              done({.is = claim_verdict::queued, .standing = std::move(now)});
+                          });
+}
 
 // Reads the line once more. `done` may be empty: then a push tells what has changed.
 void desk::look(const record& who, extent how_much, claimed done) {
@@ -30,7 +67,7 @@ void desk::look(const record& who, extent how_much, claimed done) {
     }
     std::string request =
         up_to != 0 ? read_end_request(who->at.folder, up_to, static_cast<bool>(done)) : read_request(who->at.folder);
-    cluster_->ask_in_turn(method::txn, std::move(request), how_.timeout, while_wanted(who),
+    cluster_->ask_in_turn(method::txn, while_wanted(who, std::move(request)), how_.timeout,
                           [self = shared_from_this(), who, part = up_to != 0, done = std::move(done)](
                               const outcome& said, const std::string& bytes) mutable {
                               txn_said read;
@@ -78,7 +115,7 @@ void desk::looked(const record& who, const outcome& said, std::optional<line> fo
 // and came again has lost its place: what is older than that is not believed. For all else, and if it does not hold, the
 // line is read as it is now.
 void desk::glance(const record& who) {
-    cluster_->ask_in_turn(method::txn, glance_request(who->at.folder), how_.timeout, while_wanted(who),
+    cluster_->ask_in_turn(method::txn, while_wanted(who, glance_request(who->at.folder)), how_.timeout,
                           [self = shared_from_this(), who](const outcome& said, const std::string& bytes) {
                               txn_said read;
                               if (said.ok()) read = read_txn(self->keys_, who->at.folder, bytes);
@@ -159,7 +196,7 @@ void desk::wait_in(const record& who, const line& found, const base::line_verdic
             on.reset();
         } else {
             first = std::exchange(who->is, phase::waiting) != phase::waiting;
-            who->few_wait = found.entries.size() <= a_few;
+            who->few_wait = found.entries.size() <= a_few && !found.missing_before;
             same = !first && who->watched == judged.watch;
             if (!same) {
                 before = std::exchange(who->watches, {});
@@ -168,10 +205,33 @@ void desk::wait_in(const record& who, const line& found, const base::line_verdic
         }
     }
     if (!on) return done ? done({.is = claim_verdict::unknown}) : void();
+    note_neighbours(who, found, judged);
     if (first && who->own_lease) leases_->keep_on(on, true);
     if (!same) watch_for(who, found, judged);
     for (const watcher::number each : before) watcher_->cancel(each);
-    if (done) done({.is = claim_verdict::queued, .standing = standing_of(found, judged)});
+    if (!done) return;
+    spi::standing now = standing_of(found, judged);
+    if (!now.holder && found.missing_before) {
+        std::scoped_lock guard{mutex_};
+        now.holder = who->standing.holder;
+    }
+    done({.is = claim_verdict::queued, .standing = std::move(now)});
+}
+
+// What is read of a long line is kept, so that it need not be read often.
+void desk::note_neighbours(const record& who, const line& found, const base::line_verdict& judged) {
+    spi::standing now = standing_of(found, judged);
+    std::scoped_lock guard{mutex_};
+    who->neighbours.clear();
+    if (!found.missing_before) return;
+    who->neighbours.push_back({who->at.key, who->arrived});
+    for (const claim_id& id : judged.watch)
+        if (const entry* one = found.find(id)) who->neighbours.push_back({one->key, one->at.arrived});
+    const auto last = tails_[who->name].lock();
+    if (!now.holder && last) now.holder = last->standing.holder;
+    who->standing = std::move(now);
+    who->read_at = around_.clock.now();
+    if (!last || last->is != claim_record::phase::waiting || last->arrived < who->arrived) tails_[who->name] = who;
 }
 
 // Looks again when one of them has gone.
