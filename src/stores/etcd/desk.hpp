@@ -185,6 +185,7 @@ private:
     void retire(const std::shared_ptr<lease>& which);
     void revoke_when_unused(const std::shared_ptr<lease>& which);
     void remember(const std::string& name, const claim_id& id, spi::release_answer said);
+    bool was_released(std::string_view name, const claim_id& id);
     std::optional<spi::release_answer> remembered(std::string_view name, const claim_id& id);
 
     // keeping
@@ -216,7 +217,7 @@ private:
     std::vector<std::weak_ptr<claim_record>> unwatched_;                  // held, and their keys are not watched yet
     bool watching_soon_ = false;
     struct ended_claim {
-        spi::release_answer said;
+        std::optional<spi::release_answer> said;  // unless it is still on its way
         spi::time_point until;
     };
     using named_id = std::pair<claim_id, std::string>;

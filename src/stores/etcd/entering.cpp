@@ -59,7 +59,7 @@ desk::record desk::record_of(const spi::claim_request& wanted) {
 }
 
 void desk::claim(const spi::claim_request& wanted, claimed done) {
-    if (remembered(wanted.name, wanted.id)) return done({.is = claim_verdict::refused, .reason = errc::cancelled});
+    if (was_released(wanted.name, wanted.id)) return done({.is = claim_verdict::refused, .reason = errc::cancelled});
     enter(record_of(wanted), std::move(done));
 }
 

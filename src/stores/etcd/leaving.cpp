@@ -33,6 +33,10 @@ void desk::release(std::string_view name, const claim_id& id, spi::reply<spi::re
     {
         std::scoped_lock guard{mutex_};
         if (const auto it = claims_.find(id); it != claims_.end() && it->second->name == name) who = it->second;
+        // Its claim may be on its way here, from another thread. It comes too late.
+        if (!who)
+            ended_.try_emplace({id, std::string(name)},
+                               ended_claim{std::nullopt, around_.clock.now() + remembered_for});
         if (who) {
             who->is = claim_record::phase::over;
             watches = std::exchange(who->watches, {});
@@ -312,10 +316,17 @@ void desk::revoke_when_unused(const std::shared_ptr<lease>& which) {
 void desk::remember(const std::string& name, const claim_id& id, spi::release_answer said) {
     std::scoped_lock guard{mutex_};
     const spi::time_point now = around_.clock.now();
-    ended_.try_emplace({id, name}, ended_claim{said, now + remembered_for});
+    ended_claim& its = ended_[{id, name}];
+    if (!its.said) its = {said, now + remembered_for};
     if (ended_.size() < sweep_at_) return;
     std::erase_if(ended_, [&](const auto& one) { return one.second.until < now; });
     sweep_at_ = 2 * ended_.size() + 1000;
+}
+
+bool desk::was_released(std::string_view name, const claim_id& id) {
+    std::scoped_lock guard{mutex_};
+    const auto it = ended_.find({id, std::string(name)});
+    return it != ended_.end() && it->second.until >= around_.clock.now();
 }
 
 std::optional<spi::release_answer> desk::remembered(std::string_view name, const claim_id& id) {
