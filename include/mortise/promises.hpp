@@ -13,14 +13,16 @@ namespace mortise::inline v0 {
 
 // A demand that a store does not promise is refused by name, never met by pretending.
 struct promises {
-    std::string store{};              // "memory", "redis single", ...
-    bool tokens = false;              // fencing tokens that strictly rise
-    bool fifo = false;                // waiters are served strictly in order of arrival
-    bool detached = false;            // kept_by::lease
-    bool leases = false;              // a hold can end by time
-    bool upgrades = false;            // a hold can become a heavier or lighter one in one step
-    bool processes = false;           // several processes can meet on it
-    bool replicas = false;            // a claim can wait for replicas (durability::wait)
+    std::string store{};     // "memory", "redis single", ...
+    bool tokens = false;     // fencing tokens that strictly rise
+    bool fifo = false;       // waiters are served strictly in order of arrival
+    bool detached = false;   // kept_by::lease
+    bool leases = false;     // a hold can end by time
+    bool upgrades = false;   // a hold can become a heavier or lighter one in one step
+    bool processes = false;  // several processes can meet on it
+    bool replicas = false;   // a claim can wait for replicas (durability::wait)
+    bool pushes = false;     // tells a waiter that its turn has come; false: waiters ask again, at paced intervals
+    bool lists = false;      // can say who holds what
     std::uint32_t most_capacity = 1;  // largest capacity of a name; 1: exclusive locks only
 
     // The lease of a claim that names none. Unset: the store itself notices the holder's death, so none is needed.

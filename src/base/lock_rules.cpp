@@ -29,7 +29,7 @@ kept_claim kept_claim::of(const spi::claim_request& wanted, std::uint64_t sessio
     return {.id = wanted.id,
             .session = session,
             .weight = wanted.weight,
-            .berth = wanted.berth,
+            .wait_slot = wanted.wait_slot,
             .instead_of = wanted.instead_of,
             .detached = wanted.kept_by == kept_by::lease,
             .lease = wanted.lease,

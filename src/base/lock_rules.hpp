@@ -52,7 +52,7 @@ struct kept_claim {
     claim_id id{};
     std::uint64_t session = 0;
     std::uint32_t weight = 1;
-    std::uint32_t berth = 0;
+    std::uint32_t wait_slot = 0;
     claim_id instead_of{};
     bool detached = false;
     std::optional<spi::duration> lease{};
@@ -83,7 +83,7 @@ struct effects {
         std::uint64_t session;
         claim_id id;
         spi::grant grant;
-        std::uint32_t berth = 0;
+        std::uint32_t wait_slot = 0;
     };
     std::vector<notice> granted;  // queued claims whose turn has come
     std::vector<notice> lost;     // holds that were broken
@@ -305,7 +305,7 @@ private:
     }
 
     static effects::notice notice_of(const auto& held) {
-        return {held.session, held.id, {held.counter, held.lease, held.since}, held.berth};
+        return {held.session, held.id, {held.counter, held.lease, held.since}, held.wait_slot};
     }
 
     void remember(const claim_id& id, std::optional<spi::release_answer> answer, spi::time_point now) {

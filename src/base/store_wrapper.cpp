@@ -8,7 +8,7 @@ notifier::~notifier() = default;
 events::~events() = default;
 store::~store() = default;
 
-void events::doubtful() {}
+void events::reconnected() {}
 fixture::~fixture() = default;
 
 void store::will_sleep(bool) noexcept {}
@@ -87,8 +87,8 @@ void store_wrapper::granted(std::string_view name, const claim_id& id, const gra
 void store_wrapper::lost(std::string_view name, const claim_id& id) {
     outer_.events.lost(name, id);
 }
-void store_wrapper::doubtful() {
-    outer_.events.doubtful();
+void store_wrapper::reconnected() {
+    outer_.events.reconnected();
 }
 
 }  // namespace mortise::inline v0::spi

@@ -50,7 +50,7 @@ void engine::ask(const std::shared_ptr<cohort>& c, spi::time_point sent) {
                   .label = *c->terms.label,
                   .instead_of = c->instead_of ? c->instead_of->id : claim_id{},
                   .replicas = c->terms.replicas,
-                  .berth = c->line.empty() ? 0 : c->line.front()->waiting->berth};
+                  .wait_slot = c->line.empty() ? 0 : c->line.front()->waiting->wait_slot};
     }
     c->calling.store(true, std::memory_order_relaxed);
     store_->claim(wanted, [c, sent](spi::claim_answer said) { c->home->answered(c, sent, std::move(said)); });

@@ -118,7 +118,7 @@ public:
         core::line::iterator place;
         spi::time_point deadline = spi::time_point::max();
         spi::clock::timer_id timer = 0;
-        std::uint32_t berth = 0;
+        std::uint32_t wait_slot = 0;
         std::optional<std::stop_callback<std::function<void()>>> on_stop;
         owner_key owner = 0;        // who is blocked meanwhile and may hold other locks; 0: nobody we know
         reentry* frames = nullptr;  // where its locks are noted; there while the call waits

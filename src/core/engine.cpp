@@ -38,7 +38,7 @@ std::int64_t this_thread_number() noexcept {
 
 }  // namespace
 
-std::uint32_t this_thread_berth() noexcept {
+std::uint32_t this_thread_wait_slot() noexcept {
     thread_local const auto mine = static_cast<std::uint32_t>(claim_id::random().bits[0]) | 1u;
     return mine;
 }
@@ -177,7 +177,7 @@ std::vector<std::shared_ptr<cohort>> engine::shard::all() const {
     return both;
 }
 
-void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint32_t berth,
+void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint32_t wait_slot,
                    const std::shared_ptr<claimant>& instead_of, const called_by& by) {
     if (forked()) return done(refuse(errc::forked, wanted.name));
     base::check(wanted);
@@ -197,7 +197,7 @@ void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint3
     who->waiting = std::make_unique<claimant::wait>();
     claimant::wait& w = *who->waiting;
     w.done = std::move(done);
-    w.berth = berth;
+    w.wait_slot = wait_slot;
     if (by.who != 0) {
         w.owner = by.who;
         w.frames = by.frames;
@@ -266,7 +266,7 @@ attempt engine::acquire(claim wanted, const called_by& by, const std::shared_ptr
         std::optional<attempt> result;
     };
     auto mine = std::make_shared<caller>();  // shared: whoever wakes it may be the last to look
-    mine->berth = this_thread_berth();
+    mine->wait_slot = this_thread_wait_slot();
     const blocking_call blocks{*store_};
     start(
         std::move(wanted),
@@ -274,7 +274,7 @@ attempt engine::acquire(claim wanted, const called_by& by, const std::shared_ptr
             mine->result.emplace(std::move(result));
             store_->wake(*mine);
         },
-        mine->berth, instead_of, by);
+        mine->wait_slot, instead_of, by);
     if (by.who != 0 && mine->is.load() == spi::sleeper::awake) look_for_circles_later();
     store_->sleep(*mine);
     return std::move(*mine->result);

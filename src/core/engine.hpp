@@ -58,7 +58,7 @@ private:
 };
 
 // Where this thread sleeps when it blocks: any number that others are unlikely to have.
-std::uint32_t this_thread_berth() noexcept;
+std::uint32_t this_thread_wait_slot() noexcept;
 
 class engine final : public spi::events, public std::enable_shared_from_this<engine> {
     struct pass {};  // only make() may construct
@@ -70,8 +70,8 @@ public:
     ~engine() override;
 
     // `done` is called exactly once, from any thread, possibly before start returns. Throws for invalid arguments.
-    // `berth` is where the caller sleeps meanwhile, if it does (spi::sleeper).
-    void start(claim wanted, unique_function<void(attempt)> done, std::uint32_t berth = 0,
+    // `wait_slot` is where the caller sleeps meanwhile, if it does (spi::sleeper).
+    void start(claim wanted, unique_function<void(attempt)> done, std::uint32_t wait_slot = 0,
                const std::shared_ptr<claimant>& instead_of = nullptr, const called_by& by = {});
 
     // Blocks. `instead_of`: a hold on the same name that the new one takes the place of when it is granted.
@@ -131,7 +131,7 @@ public:
     // spi::events
     void granted(std::string_view name, const claim_id& id, const spi::grant& given) override;
     void lost(std::string_view name, const claim_id& id) override;
-    void doubtful() override;
+    void reconnected() override;
 
 private:
     struct by_id {

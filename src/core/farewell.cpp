@@ -114,7 +114,7 @@ void farewell::stop_waiting(const std::shared_ptr<caller>& who) noexcept {
 std::optional<spi::release_answer> farewell::wait(spi::duration patience) {
     if (answered_.load(std::memory_order_acquire)) return answer_;
     const auto mine = std::make_shared<caller>();  // shared: whoever wakes it may be the last to look
-    mine->berth = this_thread_berth();
+    mine->wait_slot = this_thread_wait_slot();
     {
         std::scoped_lock guard{mutex_};
         if (answer_ || patience <= spi::duration::zero()) return answer_;

@@ -101,7 +101,7 @@ void engine::confirm(const std::shared_ptr<cohort>& c) {
 }
 
 // The store cannot vouch for what it said before: everything is asked again. Not here, on the store's thread.
-void engine::doubtful() {
+void engine::reconnected() {
     if (forked() || closed_.load()) return;
     clock_->at(clock_->now(), [weak = weak_from_this()] {
         if (const auto self = weak.lock()) self->verify();

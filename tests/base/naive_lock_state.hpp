@@ -106,7 +106,7 @@ public:
             if (holders[i].id != id && wrong_ != flaw::anybody_may_release) continue;
             const claim held = holders[i];
             if (held.session != by)
-                lost.push_back({held.session, held.id, {held.counter, held.lease, held.since}, held.berth});
+                lost.push_back({held.session, held.id, {held.counter, held.lease, held.since}, held.wait_slot});
             holders.erase(holders.begin() + static_cast<std::ptrdiff_t>(i));
             return over(id, at);
         }
@@ -132,7 +132,7 @@ public:
             if (holders[i].counter != counter) continue;
             const claim broken = holders[i];
             holders.erase(holders.begin() + static_cast<std::ptrdiff_t>(i));
-            lost.push_back({broken.session, broken.id, {broken.counter, broken.lease, broken.since}, broken.berth});
+            lost.push_back({broken.session, broken.id, {broken.counter, broken.lease, broken.since}, broken.wait_slot});
             remember(broken.id, std::nullopt, at);
             if (wrong_ != flaw::breaking_keeps_the_counter) ++last;
             grant_head(at);
@@ -232,7 +232,7 @@ private:
             const auto next = wrong_ == flaw::last_come_first_served ? queue.end() - 1 : queue.begin();
             const claim head = *next;
             if (head.replaces() && !holds(head.instead_of) && wrong_ != flaw::upgrades_outlive_their_hold) {
-                lost.push_back({head.session, head.id, {head.counter, head.lease, head.since}, head.berth});
+                lost.push_back({head.session, head.id, {head.counter, head.lease, head.since}, head.wait_slot});
                 remember(head.id, std::nullopt, at);
                 queue.erase(next);
                 continue;
@@ -241,7 +241,7 @@ private:
             queue.erase(next);
             if (head.replaces()) replace(head.instead_of, at);
             const claim& now_holds = install(head, at);
-            granted.push_back({now_holds.session, now_holds.id, grant_of(now_holds), now_holds.berth});
+            granted.push_back({now_holds.session, now_holds.id, grant_of(now_holds), now_holds.wait_slot});
         }
     }
 

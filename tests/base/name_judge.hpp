@@ -124,7 +124,7 @@ private:
     }
     static bool same(const std::vector<effects::notice>& a, const std::vector<effects::notice>& b) {
         return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-            return x.session == y.session && x.id == y.id && x.berth == y.berth && same(x.grant, y.grant);
+            return x.session == y.session && x.id == y.id && x.wait_slot == y.wait_slot && same(x.grant, y.grant);
         });
     }
     static bool same(const std::vector<kept_claim>& a, const std::vector<kept_claim>& b) {

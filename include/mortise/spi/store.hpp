@@ -55,15 +55,16 @@ struct claim_request {
     std::optional<duration> lease{};  // none: lasts while the process does
     mortise::renew renew = mortise::renew::on;
     mortise::kept_by kept_by = mortise::kept_by::process;
-    bool queue = false;  // wait in line if it cannot be granted now
+    bool queue = false;                          // wait in line if it cannot be granted now
+    mortise::order order = mortise::order::any;  // fifo: the caller demands strict order of arrival
     std::string_view label{};
     // A hold of the same client on the same name, which this claim takes the place of in one step when it is granted
     // (upgrade, downgrade). It goes before the queue. Refused with errc::lost if that hold has ended, and with
     // errc::would_deadlock if another such claim waits already. Asked again without `queue` while it waits, it leaves the
     // line and is answered busy, in one step: so the caller knows which of the two it holds. Zero: none.
     claim_id instead_of{};
-    unsigned replicas = 0;    // that must have the grant, and each renewal, before it counts
-    std::uint32_t berth = 0;  // of the caller that sleeps until it is granted (see sleeper); 0: nobody does
+    unsigned replicas = 0;        // that must have the grant, and each renewal, before it counts
+    std::uint32_t wait_slot = 0;  // of the caller that sleeps until it is granted (see sleeper); 0: nobody does
 };
 
 struct grant {
@@ -146,7 +147,7 @@ public:
     virtual void granted(std::string_view name, const claim_id&, const grant&) = 0;  // a queued claim's turn has come
     virtual void lost(std::string_view name, const claim_id&) = 0;                   // taken away: broken, revoked
     // The store was out of reach, or is another one now: what is held is to be renewed and what waits asked again, at once.
-    virtual void doubtful();
+    virtual void reconnected();
 };
 
 // What a store is opened with; all of it outlives the store.
@@ -164,7 +165,7 @@ struct MORTISE_API sleeper {
     enum state : int { awake, asleep, answered };
 
     std::atomic<int> is{awake};
-    std::uint32_t berth = 0;  // never 0; two sleepers rarely have the same
+    std::uint32_t wait_slot = 0;  // never 0; two sleepers rarely have the same
 };
 
 class MORTISE_API store {

@@ -32,7 +32,7 @@ public:
 
     void granted(std::string_view name, const claim_id&, const grant&) override;
     void lost(std::string_view name, const claim_id&) override;
-    void doubtful() override;
+    void reconnected() override;
 
 protected:
     store& inner() noexcept { return *inner_; }

@@ -14,6 +14,8 @@ mortise::promises promised_by(const settings& how) {
         .leases = true,
         .upgrades = native,
         .processes = true,
+        .pushes = true,
+        .lists = true,
         .most_capacity = native ? base::most_capacity : 1,
         .default_lease = std::chrono::seconds{30},
         .order =

@@ -47,10 +47,10 @@ constexpr milliseconds release_patience{200};
 constexpr milliseconds check_every{100};
 constexpr std::chrono::seconds watch_every{1};
 
-// What this thread last saw at a berth before it asked for a lock: whatever happens there from then on must not be slept
+// What this thread last saw at a wait_slot before it asked for a lock: whatever happens there from then on must not be slept
 // through.
 thread_local struct {
-    const std::atomic<std::uint32_t>* berth;
+    const std::atomic<std::uint32_t>* wait_slot;
     std::uint32_t value;
 } seen_before_asking{};
 
@@ -216,7 +216,7 @@ void host_store::tell(const std::string& name, const base::effects& out) {
 void host_store::tell_granted(const std::string& name, const base::effects::notice& what) {
     if (what.session == session_) {
         if (ours_.stops_waiting(what.id)) around_.events.granted(name, what.id, what.grant);
-    } else if (what.berth == 0 || !ledger::wake(ledger_->berth(what.berth))) {
+    } else if (what.wait_slot == 0 || !ledger::wake(ledger_->wait_slot(what.wait_slot))) {
         if (!alive(what.session) || !bells_->ring(what.session, bells::call::granted)) {
             with(name, 0, short_patience, [&](named_state& state, base::instant at, base::effects& out) {
                 bury(state, at, out);
@@ -235,9 +235,9 @@ void host_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_a
         } else {
             connect();
             check_files(boot_clock::now());
-            if (wanted.berth != 0) {
-                const auto& berth = ledger_->berth(wanted.berth);
-                seen_before_asking = {&berth, berth.load()};
+            if (wanted.wait_slot != 0) {
+                const auto& wait_slot = ledger_->wait_slot(wanted.wait_slot);
+                seen_before_asking = {&wait_slot, wait_slot.load()};
             }
             // Asked again, it is the io thread's business.
             const bool again = ours_.find(wanted.id).has_value();
@@ -434,26 +434,26 @@ void host_store::check(spi::reply<std::vector<finding>> done) {
 // The caller's thread waits where whoever lets it in wakes it, and then looks for itself.
 void host_store::sleep(spi::sleeper& who) {
     if (!connected_.load(std::memory_order_acquire)) return store::sleep(who);
-    std::atomic<std::uint32_t>& berth = ledger_->berth(who.berth);
-    std::uint32_t seen = seen_before_asking.berth == &berth ? seen_before_asking.value : berth.load();
+    std::atomic<std::uint32_t>& wait_slot = ledger_->wait_slot(who.wait_slot);
+    std::uint32_t seen = seen_before_asking.wait_slot == &wait_slot ? seen_before_asking.value : wait_slot.load();
     seen_before_asking = {};
     while (true) {
         int was = spi::sleeper::awake;
         if (!who.is.compare_exchange_strong(was, spi::sleeper::asleep)) return;
-        const bool woken = ledger::sleep(berth, seen);
+        const bool woken = ledger::sleep(wait_slot, seen);
         was = spi::sleeper::asleep;
         if (!who.is.compare_exchange_strong(was, spi::sleeper::awake)) return;
         if (!woken) continue;
-        seen = berth.load();
-        if (!closed_) look(ours_.at_berth(who.berth), false);
+        seen = wait_slot.load();
+        if (!closed_) look(ours_.at_wait_slot(who.wait_slot), false);
     }
 }
 
 void host_store::wake(spi::sleeper& who) noexcept {
-    const std::uint32_t berth = who.berth;
+    const std::uint32_t wait_slot = who.wait_slot;
     if (who.is.exchange(spi::sleeper::answered) != spi::sleeper::asleep) return;
     who.is.notify_one();
-    if (connected_.load(std::memory_order_acquire) && !ledger_->damaged()) ledger::wake(ledger_->berth(berth));
+    if (connected_.load(std::memory_order_acquire) && !ledger_->damaged()) ledger::wake(ledger_->wait_slot(wait_slot));
 }
 
 // Who of ours was granted, or thrown out, meanwhile. Closely: also whether whoever is in the way lives. The best place of those

@@ -41,7 +41,7 @@ bool beyond_the_limit_of_file_size(std::uint64_t size) {
 }  // namespace
 
 ledger::ledger(const place& where) : where_(where) {
-    static_assert(sizeof(header) <= berths_at);
+    static_assert(sizeof(header) <= wait_slots_at);
     static_assert(most_blocks <= std::uint64_t{blocks_per_segment} * std::tuple_size_v<decltype(segments_)>);
     static_assert(sizeof(nowhere_) == block_size);
     const int directory = where_.open_directory();
@@ -246,7 +246,7 @@ void ledger::begin_anew() {
     header& h = head();
     h.journal.count = 0;
     h.lock.store(0);
-    std::memset(front_ + berths_at, 0, blocks_at - berths_at);
+    std::memset(front_ + wait_slots_at, 0, blocks_at - wait_slots_at);
     reach(h.total_blocks);
     for (block_number n = 1; n <= h.total_blocks; ++n) {
         block_head& free = *block(n);

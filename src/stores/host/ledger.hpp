@@ -1,6 +1,6 @@
 // Blocks in a file that processes share, right when a process is killed at any instruction.
 //
-//   header | berths | ended ids | 16384 buckets | blocks of 512 bytes: a name, a claim, or free
+//   header | wait slots | ended ids | 16384 buckets | blocks of 512 bytes: a name, a claim, or free
 //
 // Everything is changed in place, under one lock. Each word's old value goes to a journal before the word is changed; when
 // all is done the journal is emptied. A process that was killed halfway leaves its journal behind, and whoever takes the lock
@@ -84,7 +84,7 @@ struct claim_block : block_head {
     claim_id instead_of;
     std::uint64_t session;
     std::uint32_t weight;
-    std::uint32_t berth;
+    std::uint32_t wait_slot;
     std::uint32_t flags;
     std::int32_t pid;
     std::int64_t lease;  // 0: none
@@ -190,10 +190,10 @@ public:
     };
 
     // A futex word for callers that sleep; others may sleep on it too.
-    std::atomic<std::uint32_t>& berth(std::uint32_t number) noexcept;
+    std::atomic<std::uint32_t>& wait_slot(std::uint32_t number) noexcept;
     // Returns after a while also if nobody wakes it (false): a file that is cut short takes its sleepers along.
-    static bool sleep(std::atomic<std::uint32_t>& berth, std::uint32_t seen) noexcept;
-    static bool wake(std::atomic<std::uint32_t>& berth) noexcept;  // false: nobody slept
+    static bool sleep(std::atomic<std::uint32_t>& wait_slot, std::uint32_t seen) noexcept;
+    static bool wake(std::atomic<std::uint32_t>& wait_slot) noexcept;  // false: nobody slept
 
     // Throws errc::unreachable if the file is no longer where others would find it, or no longer what it was.
     void check_in_place() const;

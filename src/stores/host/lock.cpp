@@ -1,4 +1,4 @@
-// The ledger's own lock, between threads and processes, and the berths of callers that sleep.
+// The ledger's own lock, between threads and processes, and the wait slots of callers that sleep.
 #include "stores/host/format.hpp"
 
 #include <climits>
@@ -134,20 +134,21 @@ void ledger::give_back() noexcept {
 
 // --- sleeping callers -------------------------------------------------------------------------------------------------
 
-std::atomic<std::uint32_t>& ledger::berth(std::uint32_t number) noexcept {
-    return reinterpret_cast<std::atomic<std::uint32_t>*>(front_ + format::berths_at)[number / 2 % format::berth_count];
+std::atomic<std::uint32_t>& ledger::wait_slot(std::uint32_t number) noexcept {
+    return reinterpret_cast<std::atomic<std::uint32_t>*>(front_ +
+                                                         format::wait_slots_at)[number / 2 % format::wait_slot_count];
 }
 
-bool ledger::sleep(std::atomic<std::uint32_t>& berth, std::uint32_t seen) noexcept {
+bool ledger::sleep(std::atomic<std::uint32_t>& wait_slot, std::uint32_t seen) noexcept {
     const timespec at_most{1, 0};
-    if (futex(berth, FUTEX_WAIT, seen, &at_most) == 0 || errno == EAGAIN || errno == EINTR) return true;
+    if (futex(wait_slot, FUTEX_WAIT, seen, &at_most) == 0 || errno == EAGAIN || errno == EINTR) return true;
     if (errno != ETIMEDOUT) std::this_thread::sleep_for(milliseconds{10});  // there is no file behind it any more
     return false;
 }
 
-bool ledger::wake(std::atomic<std::uint32_t>& berth) noexcept {
-    berth.fetch_add(1);
-    return futex(berth, FUTEX_WAKE, INT_MAX, nullptr) > 0;
+bool ledger::wake(std::atomic<std::uint32_t>& wait_slot) noexcept {
+    wait_slot.fetch_add(1);
+    return futex(wait_slot, FUTEX_WAKE, INT_MAX, nullptr) > 0;
 }
 
 }  // namespace mortise::inline v0::stores::host

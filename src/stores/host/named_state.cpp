@@ -60,7 +60,7 @@ base::kept_claim named_state::at(block_number n) const {
     c.id = b.id;
     c.session = b.session;
     c.weight = b.weight;
-    c.berth = b.berth;
+    c.wait_slot = b.wait_slot;
     c.instead_of = b.instead_of;
     c.detached = (b.flags & claim_block::detached) != 0;
     if (b.lease != 0) c.lease = spi::duration{b.lease};
@@ -94,7 +94,7 @@ block_number named_state::write(const base::kept_claim& c) {
     b.id = c.id;
     b.session = c.session;
     b.weight = c.weight;
-    b.berth = c.berth;
+    b.wait_slot = c.wait_slot;
     b.instead_of = c.instead_of;
     b.flags = c.detached ? claim_block::detached : 0;
     b.pid = c.from ? static_cast<std::int32_t>(c.from->pid) : 0;

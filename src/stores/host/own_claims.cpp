@@ -9,14 +9,14 @@ bool own_claims::note(const spi::claim_request& wanted, block_number block, bool
     std::scoped_lock guard{mutex_};
     if (closed_) return false;
     const auto [it, fresh] = all_.try_emplace(wanted.id);
-    it->second.berth = wanted.berth;
+    it->second.wait_slot = wanted.wait_slot;
     it->second.waits = waits;
     if (fresh) it->second.name = wanted.name;
     if (block != 0) it->second.block = block;
-    if (waits && wanted.berth != 0) {
-        berths_[wanted.berth] = wanted.id;
+    if (waits && wanted.wait_slot != 0) {
+        wait_slots_[wanted.wait_slot] = wanted.id;
     } else if (!waits) {
-        berths_.erase(wanted.berth);
+        wait_slots_.erase(wanted.wait_slot);
     }
     return true;
 }
@@ -25,7 +25,8 @@ bool own_claims::stops_waiting(const claim_id& id) {
     std::scoped_lock guard{mutex_};
     const auto it = all_.find(id);
     if (it == all_.end() || !std::exchange(it->second.waits, false)) return false;
-    if (const auto at = berths_.find(it->second.berth); at != berths_.end() && at->second == id) berths_.erase(at);
+    if (const auto at = wait_slots_.find(it->second.wait_slot); at != wait_slots_.end() && at->second == id)
+        wait_slots_.erase(at);
     return true;
 }
 
@@ -41,8 +42,8 @@ auto own_claims::forget(const claim_id& id) -> std::optional<claim> {
     if (it == all_.end()) return std::nullopt;
     claim was = std::move(it->second);
     all_.erase(it);
-    if (const auto at = berths_.find(was.berth); was.waits && at != berths_.end() && at->second == id)
-        berths_.erase(at);
+    if (const auto at = wait_slots_.find(was.wait_slot); was.waits && at != wait_slots_.end() && at->second == id)
+        wait_slots_.erase(at);
     return was;
 }
 
@@ -58,10 +59,10 @@ auto own_claims::waiting() -> found {
     return some;
 }
 
-auto own_claims::at_berth(std::uint32_t berth) -> found {
+auto own_claims::at_wait_slot(std::uint32_t wait_slot) -> found {
     std::scoped_lock guard{mutex_};
-    const auto at = berths_.find(berth);
-    const auto it = at == berths_.end() ? all_.end() : all_.find(at->second);
+    const auto at = wait_slots_.find(wait_slot);
+    const auto it = at == wait_slots_.end() ? all_.end() : all_.find(at->second);
     return it == all_.end() ? found{} : found{*it};
 }
 

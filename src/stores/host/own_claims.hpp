@@ -23,7 +23,7 @@ class own_claims {
 public:
     struct claim {
         std::string name;
-        std::uint32_t berth = 0;
+        std::uint32_t wait_slot = 0;
         block_number block = 0;
         bool waits = false;
     };
@@ -37,7 +37,7 @@ public:
 
     found all();
     found waiting();
-    found at_berth(std::uint32_t berth);  // the one that waits there
+    found at_wait_slot(std::uint32_t wait_slot);  // the one that waits there
 
     // Releases that did not get through.
     struct debt {
@@ -56,7 +56,7 @@ public:
 private:
     std::mutex mutex_;
     std::unordered_map<claim_id, claim> all_;
-    std::unordered_map<std::uint32_t, claim_id> berths_;  // of those that wait
+    std::unordered_map<std::uint32_t, claim_id> wait_slots_;  // of those that wait
     std::vector<debt> owed_;
     bool closed_ = false;
 };

@@ -15,6 +15,8 @@ mortise::promises promised() {
         .leases = true,
         .upgrades = true,
         .processes = true,
+        .pushes = true,
+        .lists = true,
         .most_capacity = base::most_capacity,
         .default_lease = std::nullopt,  // the kernel tells when a holder died
         .reach = "processes of one machine",

@@ -21,6 +21,8 @@ mortise::promises promised() {
         .detached = true,
         .leases = true,
         .upgrades = true,
+        .pushes = true,
+        .lists = true,
         .most_capacity = base::most_capacity,
         .default_lease = std::chrono::seconds{30},
         .reach = "threads of one process",

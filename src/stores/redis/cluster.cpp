@@ -65,7 +65,7 @@ public:
             connection::hooks{.pushed = [this](std::string_view, std::string_view message) { tell_.pushed(message); },
                               .up =
                                   [this, first = true]() mutable {
-                                      if (!std::exchange(first, false)) tell_.doubtful();
+                                      if (!std::exchange(first, false)) tell_.reconnected();
                                   },
                               .down = [this](const trouble&) { move_inbox(); }},
             clock, sockets);
@@ -149,7 +149,7 @@ private:
                                             connection::hooks{.up =
                                                                   [this, where, first = true]() mutable {
                                                                       if (!std::exchange(first, false))
-                                                                          tell_.doubtful();
+                                                                          tell_.reconnected();
                                                                       look(where);
                                                                   },
                                                               .down = [this](const trouble&) { look_soon(); }},
@@ -306,7 +306,7 @@ private:
             drawn_ = true;
         }
         tell_those_who_wait_for_the_map(said);
-        if (changed) tell_.doubtful();
+        if (changed) tell_.reconnected();
         if (inbox_->down()) move_inbox();
     }
 

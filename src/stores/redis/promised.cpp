@@ -18,6 +18,8 @@ mortise::promises promised_by(const settings& how) {
         .upgrades = true,
         .processes = true,
         .replicas = true,
+        .pushes = true,
+        .lists = true,
         .most_capacity = base::most_capacity,
         .default_lease = std::chrono::seconds{30},
         .reach = "everybody who reaches the servers",

@@ -66,10 +66,10 @@ public:
               .host = around.host,
               .pid = around.pid,
               .receivers_count = how_.shape != settings::topology::cluster},
-          servers_(router::make(
-              how_, me_.inbox(),
-              {.pushed = [this](std::string_view message) { pushed(message); }, .doubtful = [this] { doubtful(); }},
-              around.clock, sockets_)) {}
+          servers_(router::make(how_, me_.inbox(),
+                                {.pushed = [this](std::string_view message) { pushed(message); },
+                                 .reconnected = [this] { reconnected(); }},
+                                around.clock, sockets_)) {}
     ~redis_store() override { close(); }
 
     const mortise::promises& promises() const noexcept override { return promised_; }
@@ -102,7 +102,7 @@ private:
     };
 
     void pushed(std::string_view message);
-    void doubtful();
+    void reconnected();
     spi::claim_answer not_durable(unsigned have, unsigned wanted) const;
     void note(const claim_id& id, const claim_reply& said, spi::time_point sent, unsigned replicas);
     void confirm(const push& told, const std::string& name, unsigned replicas);
@@ -308,12 +308,12 @@ void redis_store::forget(const claim_id& id, bool altogether) {
     if (waiting_.erase(id) != 0 && waiting_.empty()) servers_->expect_pushes(false);
 }
 
-void redis_store::doubtful() {
+void redis_store::reconnected() {
     {
         std::scoped_lock guard{mutex_};
         for (auto& [id, one] : waiting_) one.told_at_all = false;  // it may be another server's clock now
     }
-    around_.events.doubtful();
+    around_.events.reconnected();
 }
 
 // While claims of ours wait, the servers are told now and then that we live.

@@ -18,7 +18,7 @@ public:
                   connection::hooks{
                       .pushed = [told = tell.pushed](std::string_view, std::string_view message) { told(message); },
                       .up =
-                          [told = tell.doubtful, first = true]() mutable {
+                          [told = tell.reconnected, first = true]() mutable {
                               if (!std::exchange(first, false)) told();
                           }},
                   clock, sockets) {}

@@ -20,7 +20,7 @@ public:
     // Called with no lock held.
     struct hooks {
         std::function<void(std::string_view message)> pushed;  // to the inbox
-        std::function<void()> doubtful;                        // a server was out of reach, or another took its place
+        std::function<void()> reconnected;                     // a server was out of reach, or another took its place
     };
 
     virtual ~router();

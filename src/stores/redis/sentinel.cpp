@@ -101,7 +101,7 @@ private:
     }
 
     void master_is_up() {
-        if (std::exchange(was_up_, true)) tell_.doubtful();
+        if (std::exchange(was_up_, true)) tell_.reconnected();
     }
 
     void look() {

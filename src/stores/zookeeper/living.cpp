@@ -50,7 +50,7 @@ void claims::back(spi::duration timeout) {
         for (const entry_ptr& e : all) proceed(e, say);
         watch_holds_later();
     }
-    around_.events.doubtful();
+    around_.events.reconnected();
 }
 
 // The servers have removed all our nodes.

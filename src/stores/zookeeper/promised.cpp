@@ -19,6 +19,8 @@ mortise::promises promised_by(const settings& how) {
         .leases = true,
         .upgrades = true,
         .processes = true,
+        .pushes = true,
+        .lists = true,
         .most_capacity = base::most_capacity,
         .default_lease = std::nullopt,  // a session ends with its process, if later
         .longest_lease = longest,

@@ -119,7 +119,7 @@ public:
         if (!wanted.queue || wanted.weight != wanted.capacity) return store_wrapper::claim(wanted, std::move(done));
         spi::claim_request again = wanted;
         again.queue = false;
-        again.berth = 0;
+        again.wait_slot = 0;
         again.label = {};
         try_again(again, std::string(wanted.name));
         done({.is = spi::claim_answer::verdict::queued});
