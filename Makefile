@@ -1,5 +1,5 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test install uninstall asan tsan storms failovers interop peers bench docs format tidy ci clean
+.PHONY: quickstart test install uninstall asan tsan storms failovers interop peers bench docs sizes format tidy ci clean
 
 BUILD = build
 PREFIX = /usr/local
@@ -66,6 +66,12 @@ bench:
 docs:
 	@./test -N >/dev/null
 	@MORTISE_WRITE_DOCS=1 build/tests/tree/guarantees_tests
+
+# The ten largest classes, by their member functions.
+sizes:
+	@. .ci/lib.sh && need g++ cmake ninja-build libgtest-dev libgmock-dev libssl-dev && \
+		configure -DMORTISE_BUILD_TESTS=ON && build build tree_tests
+	@build/tests/tree/tree_tests --gtest_filter=structure.the_ten_largest_classes
 
 format:
 	@.ci/format --fix

@@ -67,9 +67,13 @@ target in_quotes(std::string_view file, std::string_view header) {
     return {};
 }
 
-}  // namespace
+struct named {
+    bool quoted = false;
+    std::string_view header{};  // empty if the line names none
+};
 
-std::optional<std::string> objection(std::string_view file, std::string_view line) {
+// Nothing if the line is no include.
+std::optional<named> header_named(std::string_view line) {
     auto skip_blanks = [&line] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
     skip_blanks();
     if (!line.starts_with('#')) return std::nullopt;
@@ -78,12 +82,27 @@ std::optional<std::string> objection(std::string_view file, std::string_view lin
     if (!line.starts_with("include")) return std::nullopt;
     line.remove_prefix(std::string_view{"include"}.size());
     skip_blanks();
+    if (!line.starts_with('<') && !line.starts_with('"')) return named{};
+    const bool quoted = line.starts_with('"');
+    return named{quoted, line.substr(1, line.find(quoted ? '"' : '>', 1) - 1)};
+}
+
+}  // namespace
+
+std::string included(std::string_view file, std::string_view line) {
+    const auto read = header_named(line);
+    if (!read || !read->quoted || read->header.empty() || !layer_of(file)) return {};
+    return in_quotes(file, read->header).path;
+}
+
+std::optional<std::string> objection(std::string_view file, std::string_view line) {
+    const auto read = header_named(line);
+    if (!read) return std::nullopt;
+    const auto [quoted, header] = *read;
 
     const layer* from = layer_of(file);
     if (!from) return "its folder is not in the table of layers (tests/tree/layers.hpp)";
-    if (!line.starts_with('<') && !line.starts_with('"')) return "an include must name its header";
-    const bool quoted = line.starts_with('"');
-    const std::string_view header = line.substr(1, line.find(quoted ? '"' : '>', 1) - 1);
+    if (header.empty()) return "an include must name its header";
     if (header.find("..") != header.npos) return "an include names its header from the root, not through ..";
 
     const target to = quoted ? in_quotes(file, header) : in_angles(header);

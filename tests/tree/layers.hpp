@@ -54,4 +54,7 @@ inline const std::vector<layer>& layers() {
 // no include. A *_test.cpp counts as tests/ wherever it lies, and so do fixture.* and servers/ of a store.
 std::optional<std::string> objection(std::string_view file, std::string_view line);
 
+// The path from the root of the header of ours that this line of that file includes in quotes; empty if it includes none.
+std::string included(std::string_view file, std::string_view line);
+
 }  // namespace tree

@@ -24,7 +24,7 @@ inline std::vector<std::string> files() {
             const bool hidden = name.starts_with('.') && name != ".ci";
             const bool build = name == "build" || name.starts_with("build-");
             if (top && (hidden || build)) at.disable_recursion_pending();
-        } else if (at->is_regular_file()) {
+        } else if (at->is_regular_file() && name != ".git") {  // a file if this is a linked checkout
             found.push_back(fs::relative(at->path(), root()).generic_string());
         }
     }
