@@ -14,6 +14,13 @@ using std::chrono::seconds;
 // How often a claim in the store's line looks again, in case a push got lost and nobody's lease sets the pace.
 constexpr spi::duration idle_look = seconds{10};
 
+// How often a claim asks a store that answers `busy` instead of queueing it: rarely more than five times a second.
+constexpr spi::duration first_poll = milliseconds{25};
+constexpr spi::duration longest_poll = milliseconds{200};
+
+// How many polls go by before a lease's announced end shortens a pause again: a holder that renews announces ever new ends.
+constexpr unsigned polls_between_shortcuts = 16;
+
 // How long before the end of a wait it looks for the last time.
 constexpr spi::duration last_words = milliseconds{100};
 
@@ -47,13 +54,16 @@ void engine::ask(const std::shared_ptr<cohort>& c, spi::time_point sent) {
                   .kept_by = c->terms.detached ? kept_by::lease : kept_by::process,
                   .queue = std::any_of(c->line.begin(), c->line.end(),
                                        [](const auto& who) { return !who->waiting->no_wait; }),
+                  .order = c->terms.order,
                   .label = *c->terms.label,
                   .instead_of = c->instead_of ? c->instead_of->id : claim_id{},
                   .replicas = c->terms.replicas,
                   .wait_slot = c->line.empty() ? 0 : c->line.front()->waiting->wait_slot};
     }
     c->calling.store(true, std::memory_order_relaxed);
-    store_->claim(wanted, [c, sent](spi::claim_answer said) { c->home->answered(c, sent, std::move(said)); });
+    store_->claim(wanted, [c, sent, queues = wanted.queue](spi::claim_answer said) {
+        c->home->answered(c, sent, queues, std::move(said));
+    });
     c->calling.store(false, std::memory_order_release);
 
     if (!c->in_flight.load(std::memory_order_acquire)) return;
@@ -77,7 +87,7 @@ void engine::ask_again(const std::shared_ptr<cohort>& c) {
     run(todo);
 }
 
-void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, spi::claim_answer&& said) {
+void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, bool queues, spi::claim_answer&& said) {
     using verdict = spi::claim_answer::verdict;
     errands todo;
     {
@@ -115,7 +125,8 @@ void engine::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, sp
                     refuse_line(*c, said.reason, said.detail, todo);
                     forget(c, now, todo);
                 } else if (said.is == verdict::busy) {
-                    busy(c, now, todo);
+                    if (first && queues) emit(event_kind::waited, c->terms.name);
+                    busy(c, queues, now, todo);
                 } else {
                     c->is = cohort::state::queued;
                     if (first) emit(event_kind::waited, c->terms.name);
@@ -190,8 +201,9 @@ void engine::take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_
     watch(c, c->lease.due());
 }
 
-// Not granted and not queued: those who do not wait are answered, the others queue up.
-void engine::busy(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo) {
+// Not granted and not queued: those who do not wait are answered. For the others a store that queues is asked to do so at
+// once; one that was asked to and did not is polled.
+void engine::busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, errands& todo) {
     std::size_t place = 0;
     for (auto it = c->line.begin(); it != c->line.end();) {
         const std::shared_ptr<claimant> who = *it;
@@ -208,9 +220,22 @@ void engine::busy(const std::shared_ptr<cohort>& c, spi::time_point now, errands
     }
     if (c->line.empty()) {
         forget(c, now, todo);
+    } else if (queues) {
+        watch(c, now + pause_before_next_poll(*c));
     } else {
         todo.ask = c;
     }
+}
+
+// Grows to its longest, a little shorter by chance. Sooner if a lease ends before that, but not time and again.
+spi::duration engine::pause_before_next_poll(cohort& c) const {
+    const unsigned polls = c.asked->polls++;
+    const spi::duration step = std::min<spi::duration>(first_poll * (1 << std::min(polls, 10u)), longest_poll);
+    const spi::duration usual = step - part(step / 5, spread(c.id, polls));
+    const auto free_in = c.asked->standing->free_in;
+    if (!free_in || *free_in >= usual || polls < c.asked->next_shortcut) return usual;
+    c.asked->next_shortcut = polls + polls_between_shortcuts;
+    return std::max(*free_in, spi::duration{milliseconds{1}});
 }
 
 // A claim that is not wanted any more and that the store does not have, as far as its last answer goes. It had it in its

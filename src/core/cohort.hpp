@@ -48,6 +48,7 @@ struct claim_terms {
     std::uint32_t capacity = 1;
     std::uint32_t weight = 1;
     std::uint32_t replicas = 0;
+    mortise::order order = mortise::order::any;
     bool renewed = true;
     bool detached = false;
     bool lazy = false;       // releases are sent, not awaited
@@ -82,7 +83,9 @@ public:
         spi::time_point heard{};                                 // when it did
         unsigned failures = 0;
         unsigned unanswered = 0;  // requests that may still arrive at the store, however late
-        std::string trouble;      // what the store said of the latest
+        unsigned polls = 0;       // that were answered busy though it would queue
+        unsigned next_shortcut = 0;
+        std::string trouble;  // what the store said of the latest
     };
 
     // An upgrade or downgrade: the cohort whose grant this one takes over, in the store's one step.

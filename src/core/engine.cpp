@@ -141,6 +141,7 @@ claim_terms engine::terms_of(claim& wanted) const {
     terms.capacity = wanted.capacity;
     terms.weight = wanted.weight;
     terms.replicas = durability_of(o);
+    terms.order = o.order;
     terms.lazy = o.release == release_mode::lazy;
     terms.renewed = o.renew == renew::on;
     terms.detached = o.kept_by == kept_by::lease;

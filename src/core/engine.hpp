@@ -6,7 +6,7 @@
 //
 //   start --> join a cohort, or make one --> ask the store --> granted: the first in line holds
 //                                            queued: a push follows; asked again now and then in case it got lost
-//                                            busy:   refused, if the caller does not wait
+//                                            busy:   refused, if the caller does not wait; else asked again, to queue or at paced intervals
 //                                            unknown: asked again with the same id, until `patience` is over
 //   release --> next in line, if the grant may be handed over; else farewell to the store, and a new cohort for the rest
 //   watchdog --> renew what is due, in one call; what cannot be renewed by its deadline is lost
@@ -100,6 +100,7 @@ public:
     refusal refuse(std::error_code why, std::string_view name, const std::string& what = {}) const;
 
     // From outside, as operators and scripts do; these block for at most `patience`.
+    std::string cannot_list() const;  // why not; empty: it can
     std::vector<held_lock> list(std::error_code& ec, std::string* why = nullptr);
     bool renew(std::string_view name, const claim_id& id, spi::duration lease, std::error_code& ec) noexcept;
     bool break_lock(std::string_view name, token held, std::string_view why, std::error_code& ec);
@@ -222,15 +223,16 @@ private:
     // Asking the store.
     void ask(const std::shared_ptr<cohort>& c, spi::time_point sent);
     void ask_again(const std::shared_ptr<cohort>& c);
-    void answered(const std::shared_ptr<cohort>& c, spi::time_point sent, spi::claim_answer&& said);
+    void answered(const std::shared_ptr<cohort>& c, spi::time_point sent, bool queues, spi::claim_answer&& said);
     spi::duration pause_before_next_look(const cohort& c) const;
+    spi::duration pause_before_next_poll(cohort& c) const;
 
     // All of these with the shard's mutex held.
     void join(const std::shared_ptr<cohort>& c, const std::shared_ptr<claimant>& who, errands& todo);
     void take(const std::shared_ptr<cohort>& c, spi::grant given, spi::time_point now, errands& todo);
     void pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo);
     bool may_pass_on(const cohort& c, spi::time_point now) const;
-    void busy(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo);
+    void busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, errands& todo);
     void forget(const std::shared_ptr<cohort>& c, spi::time_point now, errands& todo);
     void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, errands& todo);
     void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, spi::duration patience,

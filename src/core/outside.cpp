@@ -24,7 +24,17 @@ std::optional<Answer> engine::ask_and_wait(Ask&& ask, std::error_code& ec) {
     return std::nullopt;
 }
 
+std::string engine::cannot_list() const {
+    const mortise::promises& can = store_->promises();
+    return can.lists ? std::string{} : "the " + can.store + " store does not promise lists of locks";
+}
+
 std::vector<held_lock> engine::list(std::error_code& ec, std::string* why) {
+    if (std::string cannot = cannot_list(); !cannot.empty()) {
+        ec = errc::unsupported;
+        if (why != nullptr) *why = std::move(cannot);
+        return {};
+    }
     auto all = ask_and_wait<spi::listing>([&](auto done) { store_->list(std::move(done)); }, ec);
     if (!all) return {};
     if (all->failed) ec = all->failed;

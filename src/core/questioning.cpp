@@ -57,6 +57,7 @@ void engine::give_up_questions() noexcept {
 
 void engine::start_list(unique_function<void(std::vector<held_lock>, std::error_code)> done) {
     if (forked() || closed_.load()) return done({}, forked() ? errc::forked : errc::closed);
+    if (!cannot_list().empty()) return done({}, errc::unsupported);
     const auto asked = std::make_shared<question<std::vector<held_lock>>>(std::vector<held_lock>{}, std::move(done));
     store_->list([weak = weak_from_this(), asked](spi::listing all) {
         asked->answer(std::move(all.holds), all.failed);

@@ -96,6 +96,8 @@ watching watch(std::shared_ptr<engine> home, std::string_view name, client::chan
     if (!changed) throw error(errc::invalid_option, "watch: the callback is empty; give one that can be called");
     if (!name.empty()) base::check_name(name);
     if (home->forked()) throw error(errc::forked, "watch: " + make_error_code(errc::forked).message());
+    if (const std::string cannot = home->cannot_list(); !cannot.empty())
+        throw error(errc::unsupported, "watch (" + home->shown_as() + "): " + cannot);
     const auto begun = std::make_shared<lookout>(home, name, std::move(changed));
     if (!begun->begin()) throw error(errc::exhausted, "watch: there is no thread to run the callback on");
     return watching{begun};

@@ -16,9 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 
 // A store that promises less than memory: does.
-class modest_store final : public spi::store_wrapper {
+class less_promising final : public spi::store_wrapper {
 public:
-    modest_store(const spi::context& outer, const spi::store_factory& inner) : store_wrapper(outer, inner) {
+    less_promising(const spi::context& outer, const spi::store_factory& inner) : store_wrapper(outer, inner) {
         less_ = store_wrapper::promises();
         less_.store = "modest";
         less_.tokens = less_.fifo = less_.detached = false;
@@ -55,7 +55,7 @@ class field : public ::testing::Test {
 protected:
     client modest(client_options options = fleet::quick()) {
         const auto factory = [this](const spi::context& outer) {
-            return std::make_unique<modest_store>(outer, [this](const spi::context& inner) {
+            return std::make_unique<less_promising>(outer, [this](const spi::context& inner) {
                 return stores::memory::open(stores::memory::make_table(world.sim().world().clock))(inner);
             });
         };
