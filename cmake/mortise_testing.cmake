@@ -47,14 +47,15 @@ function(mortise_filter_of fixture result)
 endfunction()
 
 # mortise_add_tests(<target> SOURCES <file>... [LIBRARIES <target>...] [PROPERTIES <ctest property> <value>...]
-#     [STORES all|plain] [WITHOUT_LIBRARY] [OPTIMISED] [TOGETHER])
+#     [STORES all|plain] [APART <fixture>...] [WITHOUT_LIBRARY] [OPTIMISED] [TOGETHER])
 # One program, each of its tests a ctest entry. It sees the internals of the library and tests/support, unless it is
 # said to do without. STORES says that its tests have fixtures as parameters, all of them or the plain one of each store:
-# then all tests of a fixture that starts a server are one entry, <target>.<fixture>. OPTIMISED is for long runs. The
+# then all tests of a fixture that starts a server are one entry, <target>.<fixture>, and so are those of each fixture that is
+# set APART. OPTIMISED is for long runs. The
 # random histories in *_property_test.cpp are such, and a program of their own: <target> with _histories for _tests.
 # TOGETHER makes them one entry under a sanitizer, where a process costs more than most tests.
 function(mortise_add_tests target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "WITHOUT_LIBRARY;OPTIMISED;TOGETHER" "STORES" "SOURCES;LIBRARIES;PROPERTIES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "WITHOUT_LIBRARY;OPTIMISED;TOGETHER" "STORES" "SOURCES;LIBRARIES;PROPERTIES;APART")
     set(histories ${arg_SOURCES})
     list(FILTER histories INCLUDE REGEX "_property_test\\.cpp$")
     if(histories AND NOT arg_OPTIMISED)
@@ -95,6 +96,7 @@ function(mortise_add_tests target)
     elseif(arg_STORES STREQUAL "plain")
         get_property(served GLOBAL PROPERTY MORTISE_SERVED_PLAIN)
     endif()
+    list(APPEND served ${arg_APART})
     set(apart "")
     foreach(fixture IN LISTS served)
         list(APPEND apart */${fixture} */${fixture}_*)

@@ -47,6 +47,9 @@ foreach(fixture IN LISTS served)
     mortise_add_wall_clock_test(conformance_${fixture}_wall_clock_off conformance_tests offset=3600
         --gtest_filter=${about_time})
 endforeach()
+foreach(fixture IN LISTS test_stores)
+    list(APPEND apart */${fixture} */${fixture}_*)
+endforeach()
 list(JOIN apart ":" apart)
 
 foreach(part IN ITEMS support conformance core store_memory store_host)

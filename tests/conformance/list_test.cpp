@@ -3,7 +3,9 @@
 #include "support/waiting.hpp"
 
 #include <mortise/counting_semaphore.hpp>
+#include <mortise/error.hpp>
 
+#include <functional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -14,8 +16,37 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class lists : public store_suite {};
+class lists : public store_suite {
+protected:
+    void SetUp() override {
+        if (!can().lists) GTEST_SKIP() << no_lists;
+    }
+};
 EVERY_STORE(lists);
+
+class lists_not_promised : public store_suite {};
+EVERY_STORE(lists_not_promised);
+
+TEST_P(lists_not_promised, are_refused_by_name) {
+    if (can().lists) GTEST_SKIP() << "the store promises lists";
+    client locks = make_client();
+    const hold mine = locks.acquire("n");
+    std::error_code ec;
+    EXPECT_TRUE(locks.list(ec).empty());
+    EXPECT_EQ(ec, errc::unsupported);
+    for (const auto& ask : {std::function{[&] { static_cast<void>(locks.list()); }}, std::function{[&] {
+                                static_cast<void>(locks.watch("", [](const auto&, std::error_code) {}));
+                            }}}) {
+        try {
+            ask();
+            ADD_FAILURE() << "a store that promises no lists gave one";
+        } catch (const error& e) {
+            EXPECT_EQ(e.code(), errc::unsupported);
+            EXPECT_NE(std::string(e.what()).find("lists"), std::string::npos) << e.what();
+        }
+    }
+    EXPECT_TRUE(mine.valid());
+}
 
 TEST_P(lists, show_every_hold_of_everybody_by_name) {
     client locks = make_client({.label = "nightly"});
@@ -28,7 +59,7 @@ TEST_P(lists, show_every_hold_of_everybody_by_name) {
     EXPECT_EQ(all[0].name, "a");
     EXPECT_EQ(all[0].holder.label, "first");
     EXPECT_EQ(all[0].holder.pid, ::getpid());
-    EXPECT_EQ(all[0].holder.token.counter(), a.token().counter());
+    EXPECT_EQ(all[0].holder.token.counter(), token_of(a).counter());
     EXPECT_EQ(all[1].name, "b");
     EXPECT_EQ(all[1].holder.label, "nightly");
     EXPECT_EQ(all[1].capacity, 1u);
@@ -42,7 +73,8 @@ TEST_P(lists, show_every_hold_of_everybody_by_name) {
 TEST_P(lists, count_who_waits_and_show_every_holder_of_a_name) {
     client locks = make_client();
     client others = make_client();
-    if (others.promises().most_capacity < 3) GTEST_SKIP() << "exclusive locks only";
+    if (can().most_capacity < 3) GTEST_SKIP() << "exclusive locks only";
+    if (!can().fifo) GTEST_SKIP() << no_line;
     counting_semaphore pool{locks, "pool", 3};
     hold two = pool.acquire(2);
     hold one = pool.acquire();

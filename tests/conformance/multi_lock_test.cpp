@@ -93,14 +93,14 @@ std::uint64_t cross(client& locks, accounts& all, std::uint64_t rounds, unsigned
 }
 
 TEST_P(multi, crossed_locks_of_threads_never_deadlock_and_never_overlap) {
-    const std::uint64_t rounds = scale(60);
+    const std::uint64_t times = rounds(60);
     std::deque<client> locks;
     for (int c = 0; c < 2; ++c) locks.push_back(make_client());
     accounts all;
     std::atomic<std::uint64_t> entered{0};
     {
         std::vector<std::jthread> crowd;
-        for (unsigned t = 0; t < 6; ++t) crowd.emplace_back([&, t] { entered += cross(locks[t % 2], all, rounds, t); });
+        for (unsigned t = 0; t < 6; ++t) crowd.emplace_back([&, t] { entered += cross(locks[t % 2], all, times, t); });
     }
     EXPECT_EQ(all.overlaps, 0u);
     EXPECT_EQ(all.odd_answers, 0u);
@@ -110,7 +110,7 @@ TEST_P(multi, crossed_locks_of_threads_never_deadlock_and_never_overlap) {
 
 TEST_P(multi, crossed_locks_of_processes_never_deadlock_and_never_overlap) {
     if (!GetParam().store->spans_processes()) GTEST_SKIP() << "a store of one process";
-    const std::uint64_t rounds = scale(60);
+    const std::uint64_t times = rounds(60);
     struct page {
         accounts all;
         std::atomic<std::uint64_t> entered{0};
@@ -120,7 +120,7 @@ TEST_P(multi, crossed_locks_of_processes_never_deadlock_and_never_overlap) {
     for (unsigned c = 0; c < 4; ++c)
         crowd.emplace_back([&, c] {
             client mine = make_client();
-            shared->entered += cross(mine, shared->all, rounds, 100 + c);
+            shared->entered += cross(mine, shared->all, times, 100 + c);
             return 0;
         });
     for (child& one : crowd) EXPECT_EQ(one.wait(90s), 0);
@@ -201,9 +201,9 @@ TEST_P(multi, a_cancelled_wait_leaves_nothing_behind) {
 }
 
 TEST_P(multi, if_one_is_lost_all_are_free) {
-    tapped_client admin{url()};
+    if (!can().tokens) GTEST_SKIP() << no_tokens;
+    tapped_client admin{store_at_url()};
     client locks = make_client();
-    if (!locks.promises().tokens) GTEST_SKIP() << "without tokens no hold can be named to break it";
     multi_lock three{locks, {"a", "b", "c"}};
     multi_hold held = three.acquire();
     const std::stop_token lost = held.lost();
@@ -261,9 +261,10 @@ TEST_P(multi, a_killed_process_frees_all) {
 }
 
 TEST_P(multi, two_stores_are_one_lock_in_whatever_order_they_are_given) {
+    if (!opened_by_address()) GTEST_SKIP() << no_address << ", and by their addresses stores are put in order";
     static std::atomic<int> last{0};
     const std::string memory = "memory:multi-" + std::to_string(++last);
-    const std::uint64_t rounds = scale(100);
+    const std::uint64_t times = rounds(100);
     std::uint64_t plain = 0;
     const auto work = [&](bool here_first) {
         client there = make_client();
@@ -271,7 +272,7 @@ TEST_P(multi, two_stores_are_one_lock_in_whatever_order_they_are_given) {
         std::vector<multi_lock::place> places{{there, "n"}, {here, "n"}};
         if (here_first) std::swap(places[0], places[1]);
         multi_lock both{places};
-        for (std::uint64_t i = 0; i < rounds; ++i) {
+        for (std::uint64_t i = 0; i < times; ++i) {
             std::scoped_lock guard{both};
             ++plain;
         }
@@ -282,7 +283,7 @@ TEST_P(multi, two_stores_are_one_lock_in_whatever_order_they_are_given) {
         std::jthread one{work, true};
         std::jthread other{work, false};
     }
-    EXPECT_EQ(plain, 2 * rounds);
+    EXPECT_EQ(plain, 2 * times);
 
     multi_lock both{{{there, "n"}, {here, "n"}}};
     multi_hold held = both.acquire();
@@ -299,6 +300,8 @@ TEST_P(multi, two_stores_are_one_lock_in_whatever_order_they_are_given) {
 }
 
 TEST_P(multi, a_name_of_one_store_is_taken_once_whoever_gives_it) {
+    if (!opened_by_address())
+        GTEST_SKIP() << no_address << ", and only by that two clients know that they share a store";
     client one = make_client();
     client two = make_client();
     multi_lock both{{{one, "n"}, {two, "n"}, {one, "n"}}};

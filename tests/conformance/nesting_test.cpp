@@ -53,7 +53,7 @@ void nesting::expect_refused_in_every_form(client& locks) const {
     const auto lock = make_lock(locks, "n");
     const auto same_name = make_lock(locks, "n");
     lock->lock();
-    const token before = lock->hold().token();
+    const token before = token_of(lock->hold());
     for (lock_driver* again : {lock.get(), same_name.get()}) {
         EXPECT_FALSE(again->try_lock());
         EXPECT_FALSE(again->try_lock_for(plenty)) << "and it does not wait for itself";
@@ -68,7 +68,7 @@ void nesting::expect_refused_in_every_form(client& locks) const {
             EXPECT_NE(std::string(e.what()).find("recursive_mutex"), std::string::npos) << e.what();
         }
     }
-    EXPECT_EQ(lock->hold().token(), before);
+    EXPECT_EQ(token_of(lock->hold()), before);
     lock->unlock();
     EXPECT_TRUE(lock->try_lock());
 }
@@ -78,15 +78,15 @@ void nesting::expect_counted_with_one_token(client& locks) const {
     const auto lock = make_lock(locks, "n");
     const auto same_name = make_lock(locks, "n");
     lock->lock();
-    const token outer = lock->hold().token();
+    const token outer = token_of(lock->hold());
     ASSERT_TRUE(lock->try_lock());
     ASSERT_TRUE(same_name->try_lock_for(1ms));
     same_name->lock();
-    EXPECT_EQ(same_name->hold().token(), outer) << "an inner frame must not fence off an outer one";
+    EXPECT_EQ(token_of(same_name->hold()), outer) << "an inner frame must not fence off an outer one";
     for (lock_driver* one : {same_name.get(), lock.get(), same_name.get()}) {
         one->unlock();
         EXPECT_TRUE(lock->hold().valid());
-        EXPECT_EQ(lock->hold().token(), outer);
+        EXPECT_EQ(token_of(lock->hold()), outer);
         EXPECT_FALSE(is_free(others));
     }
     lock->unlock();

@@ -64,12 +64,11 @@ protected:
     static bool await(const std::atomic<int>& stage, int at_least) {
         return eventually([&] { return stage >= at_least; }, plenty);
     }
-    bool upgrades() { return make_client().promises().upgrades; }
 };
 EVERY_STORE(no_hang);
 
 TEST_P(no_hang, two_readers_that_upgrade_are_both_told_so) {
-    if (!upgrades()) GTEST_SKIP() << "the store does not promise upgrades";
+    if (!can().upgrades) GTEST_SKIP() << "the store does not promise upgrades";
     for (const parties among : every_party) {
         if (!able(among)) continue;
         const shared_page<agreement> page;
@@ -90,7 +89,7 @@ TEST_P(no_hang, two_readers_that_upgrade_are_both_told_so) {
 }
 
 TEST_P(no_hang, two_upgradeable_readers_come_one_after_the_other) {
-    if (!upgrades()) GTEST_SKIP() << "the store does not promise upgrades";
+    if (!can().upgrades) GTEST_SKIP() << "the store does not promise upgrades";
     for (const parties among : every_party) {
         if (!able(among)) continue;
         const part upgrader = [&](client& locks) {
@@ -108,7 +107,8 @@ TEST_P(no_hang, two_upgradeable_readers_come_one_after_the_other) {
 }
 
 TEST_P(no_hang, an_upgrader_goes_before_a_writer_that_waits) {
-    if (!upgrades()) GTEST_SKIP() << "the store does not promise upgrades";
+    if (!can().fifo) GTEST_SKIP() << no_line;
+    if (!can().upgrades) GTEST_SKIP() << "the store does not promise upgrades";
     enum : int { nothing, upgradeable, reading, writer_waits };
     for (const parties among : every_party) {
         if (!able(among)) continue;
@@ -153,11 +153,11 @@ TEST_P(no_hang, an_upgrader_goes_before_a_writer_that_waits) {
 TEST_P(no_hang, crossed_multi_locks_all_come_to_an_end) {
     for (const parties among : every_party) {
         if (!able(among)) continue;
-        const std::uint64_t rounds = scale(50);
+        const std::uint64_t times = rounds(50);
         const auto taking = [&](std::string one, std::string other) -> part {
             return [=](client& locks) {
                 multi_lock both{locks, {one, other}};
-                for (std::uint64_t i = 0; i < rounds; ++i) {
+                for (std::uint64_t i = 0; i < times; ++i) {
                     if (!both.try_lock_for(plenty)) return false;
                     both.unlock();
                 }

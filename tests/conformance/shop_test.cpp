@@ -21,6 +21,7 @@ class ticket_shop : public store_suite {};
 EVERY_STORE(ticket_shop);
 
 TEST_P(ticket_shop, sells_what_it_has_and_no_more) {
+    if (!opened_by_address()) GTEST_SKIP() << no_address;
     const bool apart = GetParam().store->spans_processes();
     const scratch_directory scratch;
     const std::string out = scratch / "out";

@@ -66,13 +66,13 @@ TEST_P(std_guards, unique_lock_defers_tries_waits_and_moves) {
 // std::lock tries and backs off: it cannot deadlock, but many threads at it may dance for long on a lock that serves first
 // come, first served. Two are enough to meet in opposite orders.
 TEST_P(std_guards, two_names_locked_in_opposite_orders_do_not_deadlock) {
-    const std::uint64_t rounds = scale(20);
+    const std::uint64_t times = rounds(20);
     std::uint64_t plain = 0;
     const auto work = [&](const char* first_name, const char* second_name) {
         client mine = make_client();
         const auto first = make_lock(mine, first_name);
         const auto second = make_lock(mine, second_name);
-        for (std::uint64_t i = 0; i < rounds; ++i) {
+        for (std::uint64_t i = 0; i < times; ++i) {
             if (i % 2 == 0) {
                 std::scoped_lock both{*first, *second};
                 ++plain;
@@ -89,7 +89,7 @@ TEST_P(std_guards, two_names_locked_in_opposite_orders_do_not_deadlock) {
         std::jthread one{work, "left", "right"};
         std::jthread other{work, "right", "left"};
     }
-    EXPECT_EQ(plain, 2 * rounds);
+    EXPECT_EQ(plain, 2 * times);
 }
 
 TEST_P(std_guards, a_condition_variable_may_wait_on_it) {

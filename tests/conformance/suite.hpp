@@ -4,19 +4,26 @@
 //     EVERY_STORE_AND_KIND(exclusion);
 //     TEST_P(exclusion, ...) { client locks = make_client(); auto lock = make_lock(locks, "name"); ... }
 //
-// A pair that a store's fixture has a reason against is left out; matrix_test.cpp sees to it that no other is. All tests
-// run on real clocks and threads, and the slowest server that is still correct must pass them: waits that ought to
+// A pair that a store's fixture has a reason against is left out; matrix_test.cpp sees to it that no other is. What a store
+// need not promise (tokens, lists, a line of waiters, upgrades, ...) a test asks for first, with can(): without it, it expects
+// the refusal or skips and says why. Stores that promise less than ours run too (support/test_stores.hpp).
+//
+// All tests run on real clocks and threads, and the slowest server that is still correct must pass them: waits that ought to
 // succeed are bounded by `plenty`, which a passing test never uses up.
 #pragma once
 
 #include "conformance/kinds.hpp"
+#include "support/test_stores.hpp"
+#include "support/waiting.hpp"
 
 #include <mortise/client.hpp>
 #include <mortise/error.hpp>
 #include <mortise/spi/fixture.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -55,7 +62,11 @@ auto answer_to(std::chrono::nanoseconds wait, Ask ask) {
 
 // The fixtures of this program, one each; their servers start when first used and stop at exit.
 inline const std::vector<std::unique_ptr<spi::fixture>>& fixtures() {
-    static const auto all = spi::all_fixtures();
+    static const auto all = [] {
+        auto found = spi::all_fixtures();
+        for (auto& one : wrapped_fixtures()) found.push_back(std::move(one));
+        return found;
+    }();
     return all;
 }
 
@@ -109,11 +120,49 @@ protected:
         options.close_wait = plenty;
         return options;
     }
-    client make_client(client_options options = {}) const { return client{url_, patient(std::move(options))}; }
+    client make_client(client_options options = {}) const {
+        return client_at(*GetParam().store, url_, patient(std::move(options)));
+    }
+    spi::store_factory store_at_url() const { return store_at(*GetParam().store, url_); }
     const std::string& url() const noexcept { return url_; }
+    // Whether the address is all that is needed to open the store, also for another program.
+    bool opened_by_address() const { return !is_wrapped(*GetParam().store); }
+
+    // What the store under test promises.
+    const mortise::promises& can() const {
+        std::call_once(asked_, [this] { can_ = make_client().promises(); });
+        return can_;
+    }
+    // Reasons to skip a test.
+    static constexpr const char* no_line = "the store keeps no line: whoever waits is in nobody's way";
+    static constexpr const char* no_lists =
+        "the store cannot list locks, and refuses to (lists_not_promised.are_refused_by_name)";
+    static constexpr const char* no_tokens = "the store has no tokens, and no hold can be named without";
+    static constexpr const char* no_address = "a store in front of another is not opened by an address";
+
+    // The token of a hold; none if the store has none, and then the hold must say so.
+    token token_of(const mortise::hold& held) const {
+        std::error_code ec;
+        const token its = held.token(ec);
+        EXPECT_EQ(ec, can().tokens ? std::error_code{} : make_error_code(errc::no_token));
+        return its;
+    }
+    void expect_later(const token& later, const token& earlier) const {
+        if (can().tokens) {
+            EXPECT_GT(later, earlier);
+        }
+    }
+
+    // Afterwards it is connected.
+    static void meet_the_store(client& locks) { ASSERT_TRUE(locks.try_acquire("a first meeting")); }
+
+    // How often to do something about which others wait. Each wait takes a moment where waiters poll.
+    std::uint64_t rounds(std::uint64_t n) const { return scale(can().pushes ? n : (n + 19) / 20); }
 
 private:
     const std::string url_ = GetParam().store->fresh_url();
+    mutable std::once_flag asked_;
+    mutable mortise::promises can_;
 };
 
 class lock_suite : public store_suite {

@@ -5,6 +5,8 @@
 #include "support/recording_observer.hpp"
 
 #include <mortise/error.hpp>
+#include <mortise/spi/client.hpp>
+#include <mortise/spi/store_wrapper.hpp>
 
 #include <atomic>
 #include <barrier>
@@ -62,7 +64,7 @@ TEST_P(waiting, a_bounded_wait_lasts_as_long_as_it_says) {
     client others = make_client();
     const auto mine = make_lock(locks, "n");
     const auto theirs = make_lock(others, "n");
-    static_cast<void>(others.list());  // it is connected
+    meet_the_store(others);
     mine->lock();
     const auto before = boot_clock::now();
     EXPECT_FALSE(answer_to(150ms, [&](auto wait) { return theirs->try_lock_for(wait); }));
@@ -145,7 +147,7 @@ TEST_P(waiting, a_stop_that_came_before_the_wait_is_obeyed) {
 TEST_P(waiting, a_wait_that_timed_out_leaves_no_waiter) {
     client locks = make_client();
     client others = make_client();
-    static_cast<void>(others.list());  // it is connected
+    meet_the_store(others);
     const auto mine = make_lock(locks, "n");
     mine->lock();
     EXPECT_FALSE(answer_to(300ms, [&](auto wait) { return make_lock(others, "n")->try_lock_for(wait); }));
@@ -171,11 +173,48 @@ TEST_P(waiting, closing_the_client_ends_its_waits) {
     EXPECT_TRUE(make_lock(third, "n")->try_lock_for(plenty));
 }
 
+// Counts what a store is asked.
+class counting_store final : public spi::store_wrapper {
+public:
+    counting_store(const spi::context& outer, const spi::store_factory& inner, std::atomic<int>& claims)
+        : store_wrapper(outer, inner), claims_(claims) {}
+    void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) override {
+        ++claims_;
+        store_wrapper::claim(wanted, std::move(done));
+    }
+
+private:
+    std::atomic<int>& claims_;
+};
+
+class polling_waiters : public store_suite {};
+EVERY_STORE(polling_waiters);
+
+TEST_P(polling_waiters, ask_at_most_six_times_a_second) {
+    if (can().pushes) GTEST_SKIP() << "the store tells waiters that their turn has come";
+    std::atomic<int> claims{0};
+    client locks = make_client();
+    client others = spi::make_client(
+        [&](const spi::context& outer) { return std::make_unique<counting_store>(outer, store_at_url(), claims); }, {},
+        patient());
+    hold mine = locks.acquire("n");
+    std::atomic<bool> granted{false};
+    others.start({.name = "n"}, [&](const attempt& got) { granted = bool(got); });
+    EXPECT_TRUE(eventually([&] { return claims >= 5; }, plenty)) << "soon at first";
+    claims = 0;
+    std::this_thread::sleep_for(3s);
+    EXPECT_LE(claims, 3 * 6);
+    EXPECT_GE(claims, 1);
+    EXPECT_FALSE(granted);
+    mine.release();
+    EXPECT_TRUE(eventually([&] { return granted.load(); }, plenty));
+}
+
 // C11: sixteen writers, each with one write per round, all at the same moment.
 class writers : public lock_suite {
 protected:
     static constexpr int crowd = 16;
-    static constexpr int rounds = 5;
+    static constexpr int times = 5;
 
     struct tally {
         int written = 0;
@@ -195,7 +234,7 @@ protected:
             for (int w = 0; w < crowd; ++w)
                 threads.emplace_back([&, w] {
                     const auto lock = make_lock(locks[w % 2], "document");
-                    for (int r = 0; r < rounds; ++r) {
+                    for (int r = 0; r < times; ++r) {
                         start.arrive_and_wait();
                         const bool got = take(*lock);
                         if (together) tried.arrive_and_wait();
@@ -216,13 +255,13 @@ EVERY_STORE_AND_KIND(writers);
 
 TEST_P(writers, that_try_once_lose_their_writes) {
     const tally sum = write([](lock_driver& lock) { return lock.try_lock(); }, true);
-    EXPECT_EQ(sum.written, rounds) << "one writer per round gets in";
-    EXPECT_EQ(sum.given_up, rounds * (crowd - 1));
+    EXPECT_EQ(sum.written, times) << "one writer per round gets in";
+    EXPECT_EQ(sum.given_up, times * (crowd - 1));
 }
 
 TEST_P(writers, that_wait_for_a_while_lose_none) {
     const tally sum = write([](lock_driver& lock) { return lock.try_lock_for(plenty); }, false);
-    EXPECT_EQ(sum.written, rounds * crowd);
+    EXPECT_EQ(sum.written, times * crowd);
     EXPECT_EQ(sum.given_up, 0);
 }
 

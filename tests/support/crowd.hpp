@@ -9,11 +9,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace mortise::testing {
@@ -29,10 +31,15 @@ public:
         std::chrono::milliseconds short_wait{20};  // of those who give up or are cancelled, at most
         std::chrono::seconds long_wait{20};        // of the others
         client_options client{};
+        std::function<mortise::client(const std::string& url, client_options)> open = [](const std::string& url,
+                                                                                         client_options options) {
+            return mortise::client{url, std::move(options)};
+        };
     };
 
     explicit crowd(plan what) : what_(std::move(what)) {
-        for (const std::string& url : what_.urls) clients_.push_back(std::make_unique<client>(url, what_.client));
+        for (const std::string& url : what_.urls)
+            clients_.push_back(std::make_unique<client>(what_.open(url, what_.client)));
         for (std::size_t i = 0; i < what_.callers * clients_.size(); ++i)
             callers_.emplace_back([this, i](const std::stop_token& over) {
                 run(*clients_[i / what_.callers], static_cast<unsigned>(i) + 1, over);

@@ -13,8 +13,8 @@ namespace mortise::testing {
 
 class tapped_client {
 public:
-    explicit tapped_client(const std::string& url)
-        : locks_(spi::make_client([this, inner = spi::factory_of(url)](const spi::context& outer) {
+    explicit tapped_client(const spi::store_factory& inner)
+        : locks_(spi::make_client([this, inner](const spi::context& outer) {
               auto made = std::make_unique<spi::store_wrapper>(outer, inner);
               store_ = made.get();
               return made;
