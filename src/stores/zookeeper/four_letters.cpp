@@ -13,12 +13,12 @@
 namespace mortise::inline v0::stores::zookeeper {
 namespace {
 
-// A connection that is made in time, or -1.
-int connected(const addrinfo& to, std::chrono::milliseconds patience) {
+// A connection, or -1.
+int connected(const addrinfo& to, std::chrono::milliseconds timeout) {
     const int fd = ::socket(to.ai_family, to.ai_socktype | SOCK_CLOEXEC, to.ai_protocol);
     if (fd < 0) return -1;
-    const timeval limit{.tv_sec = patience.count() / 1000, .tv_usec = patience.count() % 1000 * 1000};
-    ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // of connect too
+    const timeval limit{.tv_sec = timeout.count() / 1000, .tv_usec = timeout.count() % 1000 * 1000};
+    ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // connect() obeys it too
     ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     if (::connect(fd, to.ai_addr, to.ai_addrlen) == 0) return fd;
     const int why = errno;
@@ -27,10 +27,10 @@ int connected(const addrinfo& to, std::chrono::milliseconds patience) {
     return -1;
 }
 
-std::string_view value_of(std::string_view said, std::string_view key) {
-    const std::size_t at = said.find(key);
+std::string_view value_of(std::string_view reply, std::string_view key) {
+    const std::size_t at = reply.find(key);
     if (at == std::string_view::npos) return {};
-    const std::string_view rest = said.substr(at + key.size());
+    const std::string_view rest = reply.substr(at + key.size());
     return rest.substr(0, rest.find_first_of("\r\n"));
 }
 
@@ -40,15 +40,14 @@ std::uint64_t number_of(std::string_view text, int base = 10) {
     return n;
 }
 
-// What was said until the end, and whether the server made that end.
-struct conversation {
-    std::string said{};
-    bool begun = false;
+struct probe_result {
+    std::string reply{};
+    bool connected = false;
     bool refused = false;
-    bool closed = false;
+    bool closed = false;  // by the server
 };
 
-conversation converse(const std::string& server, std::string_view word, std::chrono::milliseconds patience) {
+probe_result probe(const std::string& server, std::string_view word, std::chrono::milliseconds timeout) {
     const std::size_t colon = server.rfind(':');
     std::string host = server.substr(0, colon);
     if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -57,32 +56,32 @@ conversation converse(const std::string& server, std::string_view word, std::chr
     addrinfo* found = nullptr;
     if (::getaddrinfo(host.c_str(), server.substr(colon + 1).c_str(), &wanted, &found) != 0) return {};
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all{found, &::freeaddrinfo};
-    conversation heard;
-    for (const addrinfo* to = found; to != nullptr && heard.said.empty(); to = to->ai_next) {
-        const int fd = connected(*to, patience);
-        heard.refused = heard.refused || (fd < 0 && errno == ECONNREFUSED);
+    probe_result result;
+    for (const addrinfo* to = found; to != nullptr && result.reply.empty(); to = to->ai_next) {
+        const int fd = connected(*to, timeout);
+        result.refused = result.refused || (fd < 0 && errno == ECONNREFUSED);
         if (fd < 0) continue;
-        heard.begun = true;
+        result.connected = true;
         char room[4096];
         ssize_t got = ::send(fd, word.data(), word.size(), MSG_NOSIGNAL);
-        while (got > 0 && heard.said.size() < 100'000 && (got = ::recv(fd, room, sizeof room, 0)) > 0)
-            heard.said.append(room, static_cast<std::size_t>(got));
-        heard.closed = got == 0 || (got < 0 && (errno == ECONNRESET || errno == EPIPE));
+        while (got > 0 && result.reply.size() < 100'000 && (got = ::recv(fd, room, sizeof room, 0)) > 0)
+            result.reply.append(room, static_cast<std::size_t>(got));
+        result.closed = got == 0 || (got < 0 && (errno == ECONNRESET || errno == EPIPE));
         ::close(fd);
     }
-    return heard;
+    return result;
 }
 
 }  // namespace
 
-std::string four_letters(const std::string& server, std::string_view word, std::chrono::milliseconds patience) {
-    return converse(server, word, patience).said;
+std::string four_letters(const std::string& server, std::string_view word, std::chrono::milliseconds timeout) {
+    return probe(server, word, timeout).reply;
 }
 
-door door_of(const std::string& server, std::chrono::milliseconds patience) {
-    const conversation heard = converse(server, "srvr", patience);
-    if (!heard.begun) return heard.refused ? door::nobody : door::open;
-    return heard.said.empty() && heard.closed ? door::turns_away : door::open;
+connect_result try_connecting(const std::string& server, std::chrono::milliseconds timeout) {
+    const probe_result result = probe(server, "srvr", timeout);
+    if (!result.connected) return result.refused ? connect_result::refused : connect_result::accepted;
+    return result.reply.empty() && result.closed ? connect_result::closed_at_once : connect_result::accepted;
 }
 
 std::vector<std::string> each_server(const std::string& servers) {
@@ -95,14 +94,14 @@ std::vector<std::string> each_server(const std::string& servers) {
     return all;
 }
 
-server_facts read_facts(std::string_view said) {
-    server_facts told;
-    const std::string_view version = value_of(said, "Zookeeper version: ");
-    told.version = version.substr(0, version.find_first_not_of("0123456789."));
-    told.mode = value_of(said, "Mode: ");
-    told.received = number_of(value_of(said, "Received: "));
-    told.zxid = number_of(value_of(said, "Zxid: 0x"), 16);
-    return told;
+server_facts read_facts(std::string_view reply) {
+    server_facts facts;
+    const std::string_view version = value_of(reply, "Zookeeper version: ");
+    facts.version = version.substr(0, version.find_first_not_of("0123456789."));
+    facts.mode = value_of(reply, "Mode: ");
+    facts.received = number_of(value_of(reply, "Received: "));
+    facts.zxid = number_of(value_of(reply, "Zxid: 0x"), 16);
+    return facts;
 }
 
 }  // namespace mortise::inline v0::stores::zookeeper

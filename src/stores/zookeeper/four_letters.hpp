@@ -1,4 +1,4 @@
-// What a server says about itself: the commands of four letters. "srvr" is allowed unless somebody took it away.
+// What a server says about itself: the four letter words. "srvr" is allowed by default.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -11,28 +11,28 @@
 
 namespace mortise::inline v0::stores::zookeeper {
 
-// Blocks. Empty: no answer.
+// Blocks. Empty: no reply.
 std::string four_letters(const std::string& server, std::string_view word,
-                         std::chrono::milliseconds patience = std::chrono::seconds{1});
+                         std::chrono::milliseconds timeout = std::chrono::seconds{1});
 
-// Whether a server takes connections. One that has as many of this machine as its maxClientCnxns allows closes further ones
-// without a word.
-enum class door { open, turns_away, nobody };
+// Whether a server accepts connections. One that has as many of this machine as its maxClientCnxns allows closes further ones
+// without a reply.
+enum class connect_result { accepted, closed_at_once, refused };
 
-// Blocks. Open also if it cannot be told.
-door door_of(const std::string& server, std::chrono::milliseconds patience = std::chrono::seconds{1});
+// Blocks. `accepted` also if it cannot be told.
+connect_result try_connecting(const std::string& server, std::chrono::milliseconds timeout = std::chrono::seconds{1});
 
-// "host:port,host:port" apart.
+// "host:port,host:port", split.
 std::vector<std::string> each_server(const std::string& servers);
 
-// An answer to "srvr".
+// A reply to "srvr".
 struct server_facts {
-    std::string version{};  // "3.8.0"; empty: it did not answer, or not so
+    std::string version{};  // "3.8.0"; empty: no reply, or not of this form
     std::string mode{};     // "leader", "follower", "observer", "standalone", "read-only"; empty: it serves nobody
     std::uint64_t received = 0;
     std::uint64_t zxid = 0;
-    bool turns_away = false;
+    bool turns_away = false;  // closes connections at once
 };
-server_facts read_facts(std::string_view said);
+server_facts read_facts(std::string_view reply);
 
 }  // namespace mortise::inline v0::stores::zookeeper

@@ -14,99 +14,98 @@ constexpr std::chrono::seconds remembered_for{15};
 }  // namespace
 
 void claims::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
-    later say;
+    deferred_calls say;
     const std::scoped_lock guard{mutex_};
     if (const auto it = released_.find(id); it != released_.end())
-        return say([done = std::move(done), how = it->second.how]() mutable { done(how); });
-    entry_ptr e = known(id);
-    if (!e) {
-        e = std::make_shared<entry>();
-        e->name = name;
-        e->line = names_.line(name);
-        e->id = id;
-        e->released.push_back(std::move(done));
-        return release_another(e);
+        return say([done = std::move(done), reply = it->second.reply]() mutable { done(reply); });
+    claim_ptr claim = known(id);
+    if (!claim) {
+        claim = std::make_shared<node_claim>();
+        claim->name = name;
+        claim->line = names_.line(name);
+        claim->id = id;
+        claim->released.push_back(std::move(done));
+        return release_another(claim);
     }
-    e->released.push_back(std::move(done));
-    const bool asked_before = std::exchange(e->leaving, true);
-    if (!e->looking) return proceed(e, say);
+    claim->released.push_back(std::move(done));
+    const bool asked_before = std::exchange(claim->leaving, true);
+    if (!claim->busy) return proceed(claim, say);
     if (asked_before) nudge();
 }
 
-void claims::leave(const entry_ptr& e) {
-    e->looking = true;
-    servers_.remove(e->node, [this, e](const outcome& how) {
-        later say;
+void claims::leave(const claim_ptr& claim) {
+    claim->busy = true;
+    servers_.remove(claim->node, [this, claim](const request_status& status) {
+        deferred_calls say;
         const std::scoped_lock guard{mutex_};
-        e->looking = false;
-        if (how == outcome::kind::unsure) e->removal_unsure = true;
-        if (how == outcome::kind::over || how == outcome::kind::no_node) {
-            e->node.clear();
-            if (how == outcome::kind::no_node && e->removal_unsure) return left(e, spi::release_answer::released, say);
-            return find_out_who_holds(e);
+        claim->busy = false;
+        if (status == request_status::kind::unsure) claim->removal_unsure = true;
+        if (status == request_status::kind::expired || status == request_status::kind::no_node) {
+            claim->node.clear();
+            if (status == request_status::kind::no_node && claim->removal_unsure)
+                return left(claim, spi::release_answer::released, say);
+            return find_out_who_holds(claim);
         }
-        if (!how.ok()) return failed(e, how, say);
-        if (e->ended) return find_out_who_holds(e);
-        left(e, spi::release_answer::released, say);
+        if (!status.ok()) return failed(claim, status, say);
+        if (claim->ended) return find_out_who_holds(claim);
+        left(claim, spi::release_answer::released, say);
     });
 }
 
 // A release that came too late: has anybody taken the lock since?
-void claims::find_out_who_holds(const entry_ptr& e) {
-    if (e->released.empty()) {
-        entries_.erase(e->id);
+void claims::find_out_who_holds(const claim_ptr& claim) {
+    if (claim->released.empty()) {
+        entries_.erase(claim->id);
         return;
     }
-    e->looking = true;
-    list(e->line, false, [this, e](const outcome& how, const line_seen& line, later& say) {
-        e->looking = false;
-        if (!how.ok() && how.is != outcome::kind::no_node) return failed(e, how, say);
-        left(e, line.nodes.empty() ? spi::release_answer::expired : spi::release_answer::taken_over, say);
+    list(claim, false, [this, claim](const request_status& status, const line_listing& line, deferred_calls& say) {
+        if (!status.ok() && status.is != request_status::kind::no_node) return failed(claim, status, say);
+        left(claim, line.nodes.empty() ? spi::release_answer::expired : spi::release_answer::taken_over, say);
     });
 }
 
 // An id that is not ours: whoever made it, its node is to go.
-void claims::release_another(const entry_ptr& e) {
-    e->leaving = true;
-    e->unsure = true;
-    entries_.emplace(e->id, e);
-    read_line(e, [this, e](const outcome& how, const line_seen& line, later& say) {
-        if (!how.ok()) {
-            failed(e, how, say);
-            entries_.erase(e->id);
+void claims::release_another(const claim_ptr& claim) {
+    claim->leaving = true;
+    claim->unsure = true;
+    entries_.emplace(claim->id, claim);
+    read_line(claim, [this, claim](const request_status& status, const line_listing& line, deferred_calls& say) {
+        if (!status.ok()) {
+            failed(claim, status, say);
+            entries_.erase(claim->id);
             return;
         }
-        e->unsure = false;
-        if (const node_name* mine = line.find(e->id)) {
-            e->node = e->line + "/" + mine->name;
-            return leave(e);
+        claim->unsure = false;
+        if (const node_name* mine = line.find(claim->id)) {
+            claim->node = claim->line + "/" + mine->name;
+            return leave(claim);
         }
-        left(e, line.nodes.empty() ? spi::release_answer::expired : spi::release_answer::taken_over, say);
+        left(claim, line.nodes.empty() ? spi::release_answer::expired : spi::release_answer::taken_over, say);
     });
 }
 
-void claims::left(const entry_ptr& e, spi::release_answer how, later& say) {
-    entries_.erase(e->id);
-    remember(e->id, how);
-    answer(e, {.is = spi::claim_answer::verdict::refused, .reason = errc::cancelled}, say);
-    auto asked = std::exchange(e->released, {});
-    for (auto& one : asked) say([done = std::move(one), how]() mutable { done(how); });
+void claims::left(const claim_ptr& claim, spi::release_answer reply, deferred_calls& say) {
+    entries_.erase(claim->id);
+    remember(claim->id, reply);
+    answer(claim, {.is = spi::claim_answer::verdict::refused, .reason = errc::cancelled}, say);
+    auto asked = std::exchange(claim->released, {});
+    for (auto& one : asked) say([done = std::move(one), reply]() mutable { done(reply); });
 }
 
-void claims::remember(const claim_id& id, spi::release_answer how) {
-    const spi::time_point now = around_.clock.now();
+void claims::remember(const claim_id& id, spi::release_answer reply) {
+    const spi::time_point now = context_.clock.now();
     if (now - tidied_ > remembered_for) {
         std::erase_if(released_, [&](const auto& one) { return one.second.until < now; });
         tidied_ = now;
     }
-    released_.insert_or_assign(id, memory{how, now + remembered_for});
+    released_.insert_or_assign(id, memory{reply, now + remembered_for});
 }
 
 // Nobody counts on it any more.
-void claims::expire(const entry_ptr& e) {
-    e->leaving = true;
-    e->ended = true;
-    if (!e->looking) leave(e);
+void claims::expire(const claim_ptr& claim) {
+    claim->leaving = true;
+    claim->ended = true;
+    if (!claim->busy) leave(claim);
 }
 
 }  // namespace mortise::inline v0::stores::zookeeper

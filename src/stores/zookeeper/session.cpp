@@ -1,9 +1,8 @@
 #include "stores/zookeeper/session.hpp"
 
-#include "stores/zookeeper/machinery.hpp"
+#include "stores/zookeeper/client_handle.hpp"
 
-#include <deque>
-#include <mutex>
+#include <memory>
 #include <utility>
 
 namespace mortise::inline v0::stores::zookeeper {
@@ -23,122 +22,45 @@ std::string text_of(const char* from) {
 
 }  // namespace
 
-outcome outcome_of(int code) {
-    using enum outcome::kind;
-    switch (code) {
-        case ZOK:
-            return {ok, code};
-        case ZNONODE:
-            return {no_node, code};
-        case ZNODEEXISTS:
-            return {exists, code};
-        case ZNOTEMPTY:
-            return {not_empty, code};
-        case ZBADVERSION:
-            return {changed, code};
-        case ZNOAUTH:
-        case ZAUTHFAILED:
-        case ZINVALIDACL:
-        case ZSESSIONCLOSEDREQUIRESASLAUTH:
-            return {denied, code};
-        case ZCONNECTIONLOSS:
-        case ZOPERATIONTIMEOUT:
-        case ZSESSIONMOVED:
-        case ZNOTREADONLY:
-        case ZTHROTTLEDOP:
-        case ZCLOSING:
-        case ZSYSTEMERROR:
-            return {unsure, code};
-        case ZSESSIONEXPIRED:
-        case ZINVALIDSTATE:
-            return {over, code};
-        default:
-            return {refused, code};
-    }
-}
-
-std::string outcome::text() const {
-    return zerror(code);
-}
-
-outcome outcome::session_over() {
-    return outcome_of(ZSESSIONEXPIRED);
-}
-
-session::session(const settings& how, spi::clock& clock, listener& told)
-    : inside_(std::make_shared<machinery>(how, clock, told)) {}
+session::session(const settings& settings, spi::clock& clock, session_listener& listener)
+    : handle_(std::make_shared<client_handle>(settings, clock, listener)) {}
 
 session::~session() {
     close();
 }
 
 void session::close() noexcept {
-    machinery& of = *inside_;
-    std::deque<machinery::request> forgotten;
-    {
-        const std::scoped_lock guard{of.mutex};
-        if (of.closed.exchange(true)) return;
-        of.news.notify_all();
-    }
-    if (of.keeper.joinable()) of.keeper.join();
-    of.drop();
-    {
-        const std::scoped_lock guard{of.mutex};
-        forgotten.swap(of.backlog);
-    }
-    for (auto& one : forgotten) one(nullptr);
-    while (!of.errands.empty()) {
-        of.errands.front()();
-        of.errands.pop_front();
-    }
+    handle_->close();
 }
 
-void session::aside(unique_function<void()> what) {
-    const std::scoped_lock guard{inside_->mutex};
-    if (inside_->closed) return;
-    inside_->errands.push_back([of = inside_.get(), what = std::move(what)]() mutable {
-        if (!of->closed) what();
-    });
-    inside_->need_keeper();
+void session::run_aside(unique_function<void()> what) {
+    handle_->run_aside(std::move(what));
 }
 
-bool session::unreached(const outcome& how) const {
-    return inside_->unreached(how);
+bool session::unreached(const request_status& failed) const {
+    return handle_->unreached(failed);
 }
 
-std::string session::complaint(const outcome& how) const {
-    const bool unreached = inside_->unreached(how);
-    const std::scoped_lock guard{inside_->mutex};
-    const std::string& servers = inside_->how.servers;
-    if (inside_->connected) return servers + ": " + how.text();
-    if (unreached && !inside_->turned_away_by.empty())
-        return inside_->turned_away_by +
-               " accepts connections and closes them at once; most likely this machine has as many as it allows: raise "
-               "maxClientCnxns (60 unless set) in its zoo.cfg, or run fewer clients here";
-    const bool several = servers.find(',') != std::string::npos;
-    if (inside_->unmade) return (several ? "cannot find the hosts " : "cannot find the host ") + servers;
-    // What the C client says of requests that it never sent, once we have closed its handle, is now this and now that.
-    if (inside_->silent || how.code == ZCLOSING || how.code == ZOPERATIONTIMEOUT)
-        return several ? "none of " + servers + " answers" : servers + " does not answer";
-    return "no connection to " + servers + " (" + how.text() + ")";
+std::string session::complaint(const request_status& failed) const {
+    return handle_->complaint(failed);
 }
 
-// Each verb gives the C client a function without state and a call of ours, which that function finishes.
+// Each verb gives the C client a stateless function and a call of ours, which that function finishes.
 
 void session::create(const std::string& path, const std::string& data, kind what,
-                     unique_function<void(const outcome&, const std::string&, const node_stat&)> done) {
-    auto* call = inside_->calling(std::move(done));
-    inside_->ask([this_is = inside_.get(), path, data, what, call](zhandle_t* with) {
+                     unique_function<void(const request_status&, const std::string&, const node_stat&)> done) {
+    auto* call = handle_->new_call(std::move(done));
+    handle_->with_handle([handle = handle_.get(), path, data, what, call](zhandle_t* with) {
         call->given(with);
-        const int mode = what == kind::ephemeral_in_line ? ZOO_EPHEMERAL_SEQUENTIAL
-                         : what == kind::container       ? ZOO_CONTAINER
-                                                         : ZOO_PERSISTENT;
-        const ACL_vector* who = this_is->how.user.empty() ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
+        const int mode = what == kind::ephemeral_sequential ? ZOO_EPHEMERAL_SEQUENTIAL
+                         : what == kind::container          ? ZOO_CONTAINER
+                                                            : ZOO_PERSISTENT;
+        const ACL_vector* acl = handle->settings().user.empty() ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
         const int taken =
             with == nullptr
                 ? static_cast<int>(ZCLOSING)
                 : zoo_acreate2(
-                      with, path.c_str(), data.data(), static_cast<int>(data.size()), who, mode,
+                      with, path.c_str(), data.data(), static_cast<int>(data.size()), acl, mode,
                       [](int code, const char* made, const Stat* stat, const void* to) {
                           using mine = std::remove_pointer_t<decltype(call)>;
                           static_cast<mine*>(const_cast<void*>(to))->finish(code, text_of(made), stat_of(stat));
@@ -148,9 +70,9 @@ void session::create(const std::string& path, const std::string& data, kind what
     });
 }
 
-void session::remove(const std::string& path, unique_function<void(const outcome&)> done) {
-    auto* call = inside_->calling(std::move(done));
-    inside_->ask([path, call](zhandle_t* with) {
+void session::remove(const std::string& path, unique_function<void(const request_status&)> done) {
+    auto* call = handle_->new_call(std::move(done));
+    handle_->with_handle([path, call](zhandle_t* with) {
         call->given(with);
         const int taken = with == nullptr ? static_cast<int>(ZCLOSING)
                                           : zoo_adelete(
@@ -165,9 +87,9 @@ void session::remove(const std::string& path, unique_function<void(const outcome
 }
 
 void session::children(const std::string& path,
-                       unique_function<void(const outcome&, std::vector<std::string>, const node_stat&)> done) {
-    auto* call = inside_->calling(std::move(done));
-    inside_->ask([path, call](zhandle_t* with) {
+                       unique_function<void(const request_status&, std::vector<std::string>, const node_stat&)> done) {
+    auto* call = handle_->new_call(std::move(done));
+    handle_->with_handle([path, call](zhandle_t* with) {
         call->given(with);
         const int taken =
             with == nullptr
@@ -187,9 +109,9 @@ void session::children(const std::string& path,
 }
 
 void session::read(const std::string& path, bool watch,
-                   unique_function<void(const outcome&, std::string, const node_stat&)> done) {
-    auto* call = inside_->calling(std::move(done));
-    inside_->ask([path, watch, call](zhandle_t* with) {
+                   unique_function<void(const request_status&, std::string, const node_stat&)> done) {
+    auto* call = handle_->new_call(std::move(done));
+    handle_->with_handle([path, watch, call](zhandle_t* with) {
         call->given(with);
         const int taken =
             with == nullptr
@@ -207,9 +129,9 @@ void session::read(const std::string& path, bool watch,
     });
 }
 
-void session::look(const std::string& path, unique_function<void(const outcome&, const node_stat&)> done) {
-    auto* call = inside_->calling(std::move(done));
-    inside_->ask([path, call](zhandle_t* with) {
+void session::stat(const std::string& path, unique_function<void(const request_status&, const node_stat&)> done) {
+    auto* call = handle_->new_call(std::move(done));
+    handle_->with_handle([path, call](zhandle_t* with) {
         call->given(with);
         const int taken = with == nullptr
                               ? static_cast<int>(ZCLOSING)
@@ -224,36 +146,36 @@ void session::look(const std::string& path, unique_function<void(const outcome&,
     });
 }
 
-void session::change_all(std::vector<change> what,
-                         unique_function<void(const outcome&, const std::string&, const node_stat&)> done) {
-    // What the C client writes its answers to.
-    struct answers {
-        decltype(inside_->calling(std::move(done))) call;
+void session::transact(std::vector<operation> operations,
+                       unique_function<void(const request_status&, const std::string&, const node_stat&)> done) {
+    // What the C client writes its replies to.
+    struct replies {
+        decltype(handle_->new_call(std::move(done))) call;
         std::vector<zoo_op_result_t> results;
         std::string created = std::string(1024, '\0');
         Stat set{};
     };
-    auto* call = inside_->calling(std::move(done));
-    auto* room = new answers{.call = call, .results = std::vector<zoo_op_result_t>(what.size())};
-    inside_->ask([this_is = inside_.get(), what = std::move(what), room](zhandle_t* with) {
+    auto* call = handle_->new_call(std::move(done));
+    auto* room = new replies{.call = call, .results = std::vector<zoo_op_result_t>(operations.size())};
+    handle_->with_handle([handle = handle_.get(), operations = std::move(operations), room](zhandle_t* with) {
         room->call->given(with);
-        const ACL_vector* who = this_is->how.user.empty() ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
-        std::vector<zoo_op_t> ops(what.size());
-        for (std::size_t i = 0; i < what.size(); ++i) {
-            const change& one = what[i];
+        const ACL_vector* acl = handle->settings().user.empty() ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
+        std::vector<zoo_op_t> ops(operations.size());
+        for (std::size_t i = 0; i < operations.size(); ++i) {
+            const operation& one = operations[i];
             const int size = static_cast<int>(one.data.size());
             switch (one.is) {
-                case change::kind::create_in_line:
-                    zoo_create_op_init(&ops[i], one.path.c_str(), one.data.data(), size, who, ZOO_EPHEMERAL_SEQUENTIAL,
+                case operation::kind::create_sequential:
+                    zoo_create_op_init(&ops[i], one.path.c_str(), one.data.data(), size, acl, ZOO_EPHEMERAL_SEQUENTIAL,
                                        room->created.data(), static_cast<int>(room->created.size()));
                     break;
-                case change::kind::remove:
+                case operation::kind::remove:
                     zoo_delete_op_init(&ops[i], one.path.c_str(), one.version);
                     break;
-                case change::kind::set:
+                case operation::kind::set:
                     zoo_set_op_init(&ops[i], one.path.c_str(), one.data.data(), size, one.version, &room->set);
                     break;
-                case change::kind::check:
+                case operation::kind::check:
                     zoo_check_op_init(&ops[i], one.path.c_str(), one.version);
                     break;
             }
@@ -263,7 +185,7 @@ void session::change_all(std::vector<change> what,
                             : zoo_amulti(
                                   with, static_cast<int>(ops.size()), ops.data(), room->results.data(),
                                   [](int code, const void* to) {
-                                      const std::unique_ptr<answers> all{static_cast<answers*>(const_cast<void*>(to))};
+                                      const std::unique_ptr<replies> all{static_cast<replies*>(const_cast<void*>(to))};
                                       all->call->finish(code, std::string(all->created.c_str()), stat_of(&all->set));
                                   },
                                   room);
@@ -273,18 +195,19 @@ void session::change_all(std::vector<change> what,
     });
 }
 
-void session::sync(unique_function<void(const outcome&)> done) {
-    auto* call = inside_->calling(std::move(done));
-    inside_->ask([this_is = inside_.get(), call](zhandle_t* with) {
+void session::sync(unique_function<void(const request_status&)> done) {
+    auto* call = handle_->new_call(std::move(done));
+    handle_->with_handle([handle = handle_.get(), call](zhandle_t* with) {
         call->given(with);
-        const int taken = with == nullptr ? static_cast<int>(ZCLOSING)
-                                          : zoo_async(
-                                                with, this_is->how.root.empty() ? "/" : this_is->how.root.c_str(),
-                                                [](int code, const char*, const void* to) {
-                                                    using mine = std::remove_pointer_t<decltype(call)>;
-                                                    static_cast<mine*>(const_cast<void*>(to))->finish(code);
-                                                },
-                                                call);
+        const int taken = with == nullptr
+                              ? static_cast<int>(ZCLOSING)
+                              : zoo_async(
+                                    with, handle->settings().root.empty() ? "/" : handle->settings().root.c_str(),
+                                    [](int code, const char*, const void* to) {
+                                        using mine = std::remove_pointer_t<decltype(call)>;
+                                        static_cast<mine*>(const_cast<void*>(to))->finish(code);
+                                    },
+                                    call);
         if (taken != ZOK) call->fail(taken);
     });
 }

@@ -236,7 +236,7 @@ TEST_F(zookeeper_trouble, the_doctor_sees_whose_the_nodes_are_and_leaves_none) {
     for (const std::string who : {"", "bob:sesame@"}) {
         const std::string said = problems(url(node().port(), lasting, who));
         EXPECT_NE(said.find(root_), std::string::npos) << said;
-        EXPECT_NE(said.find("name the user who made them"), std::string::npos) << said;
+        EXPECT_NE(said.find("give the user who created them"), std::string::npos) << said;
     }
     operator_.make_to_read("/for_readers");
     const std::string said = problems("zookeeper://" + node().address() + "/for_readers/locks");

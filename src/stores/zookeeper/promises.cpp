@@ -1,4 +1,4 @@
-#include "stores/zookeeper/promised.hpp"
+#include "stores/zookeeper/promises.hpp"
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
@@ -9,8 +9,8 @@
 
 namespace mortise::inline v0::stores::zookeeper {
 
-mortise::promises promised_by(const settings& how) {
-    const std::chrono::nanoseconds longest = session_window::lease_of(how.session);
+mortise::promises promises_of(const settings& settings) {
+    const std::chrono::nanoseconds longest = session_window::lease_of(settings.session);
     mortise::promises all{
         .store = "zookeeper",
         .tokens = true,
@@ -27,14 +27,14 @@ mortise::promises promised_by(const settings& how) {
         .reach = "everybody who reaches the servers",
         .exclusion = "Yes, also when servers fail: a majority has every grant.",
         .fencing = "Yes: a later grant has a larger token (the node's czxid), also after the leader has changed.",
-        .freed = "When its session ends, " + base::readable(how.session) +
+        .freed = "When its session ends, " + base::readable(settings.session) +
                  " (option session) and a tick after it was last heard of; at once with its client.",
         .assumes = {"The clocks of client and servers run equally fast to within 1 %.",
                     "The servers keep what they acknowledged: forceSync is on, or no majority crashes at once."},
         .ends = {"A holder is paused past its session: another is let in, with a larger token.",
                  "An operator deletes a node of the line, restores a snapshot or wipes the servers' data."},
     };
-    if (how.protocol == naming::protocol::curator) {
+    if (settings.protocol == naming::protocol::curator) {
         all.store = "zookeeper, curator";
         all.upgrades = false;
         all.reach += ", also with Apache Curator";

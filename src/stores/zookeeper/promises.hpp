@@ -8,6 +8,6 @@
 
 namespace mortise::inline v0::stores::zookeeper {
 
-mortise::promises promised_by(const settings& how);
+mortise::promises promises_of(const settings& settings);
 
 }  // namespace mortise::inline v0::stores::zookeeper
