@@ -25,7 +25,6 @@ const std::map<std::string, std::string> known_cycles{
     {"src/net", "being split"},
     {"src/stores/etcd", "being split"},
     {"src/stores/host", "being split"},
-    {"src/stores/zookeeper", "being split"},
     {"tools/mortise", "being split"},
 };
 const std::map<std::string, std::string> known_classes{
