@@ -17,6 +17,7 @@ namespace {
 
 struct run {
     std::string suite;  // "every_store/handles"
+    std::string test;   // "may_be_released_by_another_thread"
     std::string pair;   // "memory_mutex"
 };
 
@@ -29,7 +30,8 @@ std::vector<run> all_runs() {
         for (int t = 0; t < suite.total_test_count(); ++t) {
             const std::string_view test = suite.GetTestInfo(t)->name();
             const auto slash = test.rfind('/');
-            if (slash != std::string_view::npos) runs.push_back({suite.name(), std::string(test.substr(slash + 1))});
+            if (slash != std::string_view::npos)
+                runs.push_back({suite.name(), std::string(test.substr(0, slash)), std::string(test.substr(slash + 1))});
         }
     }
     return runs;
@@ -67,12 +69,18 @@ TEST(matrix, every_conformance_suite_is_instantiated_for_all) {
 }
 
 TEST(matrix, a_reason_is_a_sentence) {
-    for (const pairing& p : every_store_and_kind()) {
-        const std::string reason = p.reason_against();
-        if (!reason.empty()) {
-            EXPECT_GE(std::count(reason.begin(), reason.end(), ' '), 3) << p.name() << ": " << reason;
-        }
+    std::set<std::string> whats{"names of holders"};
+    for (const kind& each : all_kinds()) whats.emplace(each.name);
+    for (const run& r : all_runs()) {
+        const std::string suite = r.suite.substr(r.suite.find('/') + 1);
+        whats.insert(suite);
+        whats.insert(suite + "." + r.test);
     }
+    for (const auto& fixture : fixtures())
+        for (const std::string& what : whats)
+            if (const std::string reason = fixture->reason_against(what); !reason.empty()) {
+                EXPECT_GE(std::count(reason.begin(), reason.end(), ' '), 3) << fixture->store() << ": " << reason;
+            }
 }
 
 TEST(matrix, every_registered_scheme_has_a_fixture) {

@@ -27,12 +27,13 @@ protected:
     }
     void expect_us(const refusal& no, const std::string& label, token of) const {
         ASSERT_TRUE(no.holder);
-        EXPECT_EQ(no.holder->host, this_host());
-        EXPECT_EQ(no.holder->pid, ::getpid());
-        EXPECT_EQ(no.holder->label, label);
+        const std::string shown = names_holders() ? label : "another program";
+        EXPECT_EQ(no.holder->host, names_holders() ? this_host() : "");
+        EXPECT_EQ(no.holder->pid, names_holders() ? ::getpid() : 0);
+        EXPECT_EQ(no.holder->label, names_holders() ? label : "");
         EXPECT_GE(no.holder->held_for.value_or(0ns), 0ns);
         EXPECT_EQ(no.holder->token.counter(), of.counter());
-        EXPECT_NE(no.describe().find(label), std::string::npos) << no.describe();
+        EXPECT_NE(no.describe().find(shown), std::string::npos) << no.describe();
     }
 };
 EVERY_STORE(refusals);
@@ -135,7 +136,8 @@ TEST_P(refusals, come_as_exceptions_from_acquire) {
         ADD_FAILURE() << "acquired twice";
     } catch (const error& e) {
         EXPECT_EQ(e.code(), errc::busy);
-        EXPECT_NE(std::string(e.what()).find("slow"), std::string::npos) << e.what();
+        const std::string shown = names_holders() ? "slow" : "another program";
+        EXPECT_NE(std::string(e.what()).find(shown), std::string::npos) << e.what();
     }
     std::error_code ec;
     EXPECT_FALSE(others.acquire("n", {.wait = 0s}, ec));

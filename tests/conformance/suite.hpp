@@ -113,6 +113,18 @@ inline std::string name_of_pair(const ::testing::TestParamInfo<pairing>& info) {
 
 class store_suite : public ::testing::TestWithParam<pairing> {
 protected:
+    store_suite() {
+        const ::testing::TestInfo& now = *::testing::UnitTest::GetInstance()->current_test_info();
+        const auto between_slashes = [](std::string_view name) {  // "every_store/audits", "convict_a_store/host"
+            const auto slash = name.find('/');
+            return std::string(name.starts_with("every_") ? name.substr(slash + 1) : name.substr(0, slash));
+        };
+        const std::string suite = between_slashes(now.test_suite_name());
+        for (const std::string& each : {suite, suite + "." + between_slashes(now.name())})
+            if (const std::string why = GetParam().store->reason_against(each); !why.empty())
+                [&] { GTEST_SKIP() << why; }();
+    }
+
     static client_options patient(client_options options = {}) {
         options.reply_timeout = std::chrono::seconds{15};
         options.patience = plenty;
@@ -133,6 +145,9 @@ protected:
         std::call_once(asked_, [this] { can_ = make_client().promises(); });
         return can_;
     }
+    // Whether a refusal says who holds the lock. If not, it is shown as another program's.
+    bool names_holders() const { return GetParam().store->reason_against("names of holders").empty(); }
+
     // Reasons to skip a test.
     static constexpr const char* no_line = "the store keeps no line: whoever waits is in nobody's way";
     static constexpr const char* no_lists =

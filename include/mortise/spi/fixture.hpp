@@ -24,8 +24,10 @@ public:
     // An address where no lock is held and that no other call of this returned.
     virtual std::string fresh_url() = 0;
 
-    // Why a kind cannot run on this store: one sentence, or empty when it can.
-    virtual std::string reason_against(std::string_view kind) const = 0;
+    // Why a kind ("shared_mutex"), a suite ("audits") or a test ("suite.test") cannot run on this store, or why it cannot say who
+    // holds a lock ("names of holders"): one sentence, or empty when it can. For what promises() does not tell; the tests ask
+    // that themselves.
+    virtual std::string reason_against(std::string_view what) const = 0;
 
     // Whether several processes can meet on it. Those stores go through the storms of processes too.
     virtual bool spans_processes() const noexcept { return true; }

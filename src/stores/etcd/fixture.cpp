@@ -56,6 +56,35 @@ private:
     int made_ = 0;
 };
 
+// protocol=concurrency, whose names are keys: tests of one name meet on one server, so each begins without any keys.
+class concurrency_fixture final : public spi::fixture {
+public:
+    std::string_view store() const noexcept override { return "etcd_concurrency"; }
+    std::chrono::milliseconds frees_the_dead_after() const noexcept override { return std::chrono::seconds{2}; }
+
+    std::string fresh_url() override {
+        if (!server_) server_ = std::make_unique<servers::cluster>(1);
+        server_->member(0).command("del --prefix ''");
+        // The timeout makes it an address of its own, and means nothing to the tests.
+        return "etcd://" + server_->addresses() + "?protocol=concurrency&timeout=" + std::to_string(2000 + ++made_) +
+               "ms";
+    }
+
+    std::string reason_against(std::string_view what) const override {
+        if (what == "shared_mutex") return "Go's mutex has one way to be held, and no readers";
+        if (what == "exclusion.names_that_look_alike_do_not_meet")
+            return "a name is a prefix of keys, as for Go's mutex, so that a meets a/b";
+        if (what == "audits") return "a key shows the lease of a claim, from which its id cannot be told";
+        if (what == "names of holders") return "a key of Go's mutex has no value, which could say whose it is";
+        return {};
+    }
+    std::vector<spi::stored_claim> records_at(const std::string&) const override { return {}; }
+
+private:
+    std::unique_ptr<servers::cluster> server_;
+    int made_ = 0;
+};
+
 }  // namespace
 
 std::vector<spi::stored_claim> records_at(const std::string& url) {
@@ -93,6 +122,7 @@ spi::fixtures make_fixtures() {
     spi::fixtures all;
     all.push_back(std::make_unique<etcd_fixture>("etcd", 1));
     all.push_back(std::make_unique<etcd_fixture>("etcd_three", 3));
+    all.push_back(std::make_unique<concurrency_fixture>());
     return all;
 }
 

@@ -15,7 +15,7 @@ mortise::promises promised_by(const settings& how) {
         .upgrades = native,
         .processes = true,
         .pushes = true,
-        .lists = true,
+        .lists = native,  // keys of others look the same
         .most_capacity = native ? base::most_capacity : 1,
         .default_lease = std::chrono::seconds{30},
         .order =
