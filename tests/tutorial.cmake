@@ -1,0 +1,12 @@
+# docs/tutorial.md, done as it says, with a server of Redis.
+find_program(MORTISE_BASH bash)
+if(MORTISE_INSTALL AND MORTISE_BASH AND TARGET mortise_store_redis AND TARGET mortise_store_host AND MORTISE_BUILD_TOOLS)
+    add_test(NAME tutorial COMMAND ${MORTISE_BASH} ${CMAKE_CURRENT_SOURCE_DIR}/tutorial/follow.sh
+        ${PROJECT_SOURCE_DIR}/docs/tutorial.md
+        ${PROJECT_SOURCE_DIR}/docs/tutorial
+        ${PROJECT_BINARY_DIR}
+        ${CMAKE_CURRENT_BINARY_DIR}/tutorial)
+    # It sleeps most of the time.
+    set_tests_properties(tutorial PROPERTIES TIMEOUT 300 COST 100 LABELS consumer
+        ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR};CXX=${CMAKE_CXX_COMPILER}")
+endif()
