@@ -1,5 +1,5 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test install uninstall asan tsan storms failovers interop peers bench docs sizes format tidy ci clean
+.PHONY: quickstart test install uninstall asan tsan storms failovers interop peers bench docs reference sizes format tidy ci clean
 
 BUILD = build
 PREFIX = /usr/local
@@ -72,6 +72,11 @@ sizes:
 	@. .ci/lib.sh && need g++ cmake ninja-build libgtest-dev libgmock-dev libssl-dev && \
 		configure -DMORTISE_BUILD_TESTS=ON && build build tree_tests
 	@build/tests/tree/tree_tests --gtest_filter=structure.the_ten_largest_classes
+
+# The API as web pages, from the public headers.
+reference:
+	@. .ci/lib.sh && need doxygen
+	@mkdir -p build/reference && doxygen docs/reference/Doxyfile && echo build/reference/html/index.html
 
 format:
 	@.ci/format --fix
