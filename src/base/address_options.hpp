@@ -1,17 +1,15 @@
 // What the stores' addresses have in common beyond their form (url.hpp): complaints, and options that only one store knows.
 #pragma once
 
+#include "base/text.hpp"
 #include "base/url.hpp"
 
 #include <mortise/config.hpp>
 
-#include <charconv>
 #include <chrono>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
-#include <string_view>
 
 namespace mortise::inline v0::base {
 
@@ -36,14 +34,5 @@ void expect_private(const url& address, const std::string& option, const std::st
 std::string secret_in(const url& address, const std::string& option, const std::string& path);
 // The same of the option password_file, beside which the address must not hold a password.
 std::string password_in(const url& address, const std::string& path);
-
-// The whole text is a number, and in these bounds.
-template <class Number>
-std::optional<Number> number_in(std::string_view text, Number least, Number most) {
-    Number n{};
-    const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (failed != std::errc{} || stop != text.data() + text.size() || n < least || n > most) return std::nullopt;
-    return n;
-}
 
 }  // namespace mortise::inline v0::base

@@ -3,7 +3,9 @@
 
 #include <mortise/config.hpp>
 
+#include <charconv>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,5 +19,14 @@ std::string readable(std::chrono::nanoseconds span);
 
 bool valid_utf8(std::string_view text) noexcept;
 bool has_control(std::string_view text) noexcept;  // C0, DEL and C1 (as UTF-8)
+
+// The whole text is a number, and in these bounds.
+template <class Number>
+std::optional<Number> number_in(std::string_view text, Number least, Number most) {
+    Number n{};
+    const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (failed != std::errc{} || stop != text.data() + text.size() || n < least || n > most) return std::nullopt;
+    return n;
+}
 
 }  // namespace mortise::inline v0::base

@@ -1,5 +1,7 @@
 #include "base/url.hpp"
 
+#include "base/host_port.hpp"
+#include "base/percent.hpp"
 #include "base/text.hpp"
 
 #include <mortise/error.hpp>
@@ -19,27 +21,10 @@ bool scheme_letter(char c, bool first) {
     return first ? letter : letter || (c >= '0' && c <= '9') || c == '+' || c == '-';
 }
 
-int hex_digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
 std::string unescape(std::string_view text, const std::string& shown) {
-    std::string plain;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '%') {
-            plain += text[i];
-            continue;
-        }
-        const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-        const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-        if (high < 0 || low < 0) bad(shown, "a % must be followed by two hex digits (write %25 for a plain %)");
-        plain += static_cast<char>(high * 16 + low);
-        i += 2;
-    }
-    return plain;
+    auto plain = percent_decoded(text, hex_digits::any_case);
+    if (!plain) bad(shown, "a % must be followed by two hex digits (write %25 for a plain %)");
+    return *std::move(plain);
 }
 
 // An option is a secret when it is called like one, or in a way we cannot read.
@@ -64,12 +49,6 @@ std::string mask_options(std::string_view text) {
         start = end;
     }
     return shown;
-}
-
-bool is_port(std::string_view text) {
-    const bool digits = !text.empty() && text.size() <= 5 &&
-                        std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-    return digits && std::stoi(std::string(text)) >= 1 && std::stoi(std::string(text)) <= 65535;
 }
 
 // A number that was meant to be a port, though it may be none. A longer one may be a secret.
@@ -120,20 +99,9 @@ std::string mask(std::string_view text) {
 enum class host_fault { none, name, port };
 
 host_fault fault_of(std::string_view host) {
-    std::string_view name = host;
-    std::string_view port;
-    if (!host.empty() && host.front() == '[') {
-        const auto close = host.find(']');
-        if (close == std::string_view::npos || close < 2) return host_fault::name;
-        port = host.substr(close + 1);
-        if (!port.empty() && port.front() != ':') return host_fault::name;
-        name = host.substr(1, close - 1);
-    } else if (const auto colon = host.find(':'); colon != std::string_view::npos) {
-        name = host.substr(0, colon);
-        port = host.substr(colon);
-    }
-    if (name.empty() || name.find_first_of(" @[]") != std::string_view::npos) return host_fault::name;
-    return port.empty() || is_port(port.substr(1)) ? host_fault::none : host_fault::port;
+    const auto parts = host_port::split(host);
+    if (!parts) return host_fault::name;
+    return !parts->port || port_number(*parts->port) ? host_fault::none : host_fault::port;
 }
 
 constexpr const char* escapes = " (a / or @ in a password is written %2F or %40)";

@@ -1,12 +1,18 @@
 #include "net/endpoint.hpp"
 
-#include "base/address_options.hpp"
+#include "base/host_port.hpp"
 
 namespace mortise::inline v0::net {
 
 std::optional<endpoint> endpoint::of(std::string_view host, std::string_view port) {
-    const auto number = base::number_in<std::uint16_t>(port, 1, 65535);
+    const auto number = base::port_number(port);
     return host.empty() || !number ? std::nullopt : std::optional{endpoint{std::string(host), *number}};
+}
+
+std::optional<endpoint> endpoint::in(std::string_view text, std::uint16_t usual_port) {
+    const auto parts = base::host_port::split(text);
+    const auto port = parts && parts->port ? base::port_number(*parts->port) : usual_port;
+    return parts && port ? std::optional{endpoint{std::string(parts->host), *port}} : std::nullopt;
 }
 
 std::string endpoint::shown() const {

@@ -1,6 +1,7 @@
 #include "stores/etcd/grpc_session.hpp"
 
 #include "base/immortal.hpp"
+#include "base/percent.hpp"
 
 #include <algorithm>
 #include <array>
@@ -60,13 +61,6 @@ ending reset_by(std::uint32_t error) {
         return {.code = ending::unavailable, .text = "it takes no more requests", .untouched = true};
     return {.code = error == NGHTTP2_CANCEL ? ending::cancelled : ending::unavailable,
             .text = std::string("the request was cut off: ") + nghttp2_http2_strerror(error)};
-}
-
-std::optional<std::uint8_t> hex_digit(char c) {
-    if (c >= '0' && c <= '9') return static_cast<std::uint8_t>(c - '0');
-    if (c >= 'a' && c <= 'f') return static_cast<std::uint8_t>(c - 'a' + 10);
-    if (c >= 'A' && c <= 'F') return static_cast<std::uint8_t>(c - 'A' + 10);
-    return std::nullopt;
 }
 
 }  // namespace
@@ -283,7 +277,7 @@ void grpc_session::header(number which, std::string_view name, std::string_view 
     if (of == nullptr) return;
     if (name == ":status") of->http_status = whole<int>(value).value_or(0);
     if (name == "grpc-status") of->grpc_status = whole<int>(value).value_or(ending::not_known);
-    if (name == "grpc-message") of->grpc_message = unescaped(value.substr(0, longest_text));
+    if (name == "grpc-message") of->grpc_message = base::percent_decoded_leniently(value.substr(0, longest_text));
 }
 
 // The other side has said all it will.
@@ -307,17 +301,6 @@ void grpc_session::closed(number which, std::uint32_t error) {
 void grpc_session::end(number which, ending how) {
     streams_.erase(which);
     if (into_ != nullptr) into_->push_back({.stream = which, .over = true, .end = std::move(how)});
-}
-
-std::string unescaped(std::string_view text) {
-    std::string plain;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto high = i + 2 < text.size() && text[i] == '%' ? hex_digit(text[i + 1]) : std::nullopt;
-        const auto low = high ? hex_digit(text[i + 2]) : std::nullopt;
-        plain += low ? static_cast<char>(*high << 4 | *low) : text[i];
-        if (low) i += 2;
-    }
-    return plain;
 }
 
 std::string grpc_timeout(spi::duration time) {

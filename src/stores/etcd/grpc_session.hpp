@@ -104,8 +104,6 @@ private:
     std::string why_;
 };
 
-// "%41" is "A": how gRPC writes texts in headers.
-std::string unescaped(std::string_view text);
 // For a header: at most eight digits and a unit.
 std::string grpc_timeout(spi::duration time);
 

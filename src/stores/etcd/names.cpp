@@ -1,12 +1,13 @@
 #include "stores/etcd/names.hpp"
 
+#include "base/percent.hpp"
+
 #include <charconv>
 
 namespace mortise::inline v0::stores::etcd {
 namespace {
 
 constexpr std::size_t longest_rest = 40;  // of a key, after its folder
-constexpr std::string_view hex_digits = "0123456789ABCDEF";
 
 std::optional<std::uint64_t> read_hex(std::string_view text) {
     std::uint64_t n = 0;
@@ -21,23 +22,6 @@ std::string hex_of(std::int64_t lease) {
     return {room, made.ptr};
 }
 
-std::optional<std::string> without_escapes(std::string_view text) {
-    std::string name;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '%') {
-            name += text[i];
-            continue;
-        }
-        if (i + 2 >= text.size()) return std::nullopt;
-        const std::size_t high = hex_digits.find(text[i + 1]);
-        const std::size_t low = hex_digits.find(text[i + 2]);
-        if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-        name += static_cast<char>(high * 16 + low);
-        i += 2;
-    }
-    return name;
-}
-
 }  // namespace
 
 std::string key_layout::folder_of(std::string_view name) const {
@@ -45,16 +29,7 @@ std::string key_layout::folder_of(std::string_view name) const {
     std::string folder;
     folder.reserve(prefix_.size() + name.size() + longest_rest);  // a key begins as its folder
     folder.append(prefix_) += '/';
-    for (const char c : name) {
-        if (c != '/' && c != '%') {
-            folder += c;
-        } else {
-            const auto byte = static_cast<unsigned char>(c);
-            folder += '%';
-            folder += hex_digits[byte >> 4];
-            folder += hex_digits[byte & 15];
-        }
-    }
+    base::append_percent_encoded(folder, name, [](char c) { return c == '/' || c == '%'; });
     folder += '/';
     return folder;
 }
@@ -78,7 +53,8 @@ std::optional<std::string> key_layout::name_in(std::string_view key) const {
     if (!native_ || !key.starts_with(everything())) return std::nullopt;
     key.remove_prefix(prefix_.size() + 1);
     const std::size_t slash = key.rfind('/');
-    return slash == std::string_view::npos ? std::nullopt : without_escapes(key.substr(0, slash));
+    return slash == std::string_view::npos ? std::nullopt
+                                           : base::percent_decoded(key.substr(0, slash), base::hex_digits::upper_case);
 }
 
 std::string end_of(std::string_view folder) {

@@ -1,5 +1,7 @@
 #include "stores/etcd/plain_page.hpp"
 
+#include "net/endpoint.hpp"
+
 #include <memory>
 
 #include <netdb.h>
@@ -20,13 +22,12 @@ struct closed_at_end {
 }  // namespace
 
 std::string plain_page(const std::string& endpoint, const std::string& path) {
-    const std::size_t colon = endpoint.rfind(':');
-    std::string host = endpoint.substr(0, colon);
-    if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+    const auto at = net::endpoint::in(endpoint, 2379);
+    if (!at) return {};
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
     addrinfo* found = nullptr;
-    if (::getaddrinfo(host.c_str(), endpoint.c_str() + colon + 1, &wanted, &found) != 0) return {};
+    if (::getaddrinfo(at->host.c_str(), std::to_string(at->port).c_str(), &wanted, &found) != 0) return {};
     const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all{found, ::freeaddrinfo};
     const closed_at_end line{::socket(all->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     const timeval patience{.tv_sec = 3, .tv_usec = 0};

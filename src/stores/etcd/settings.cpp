@@ -9,27 +9,12 @@
 namespace mortise::inline v0::stores::etcd {
 namespace {
 
-constexpr std::string_view usual_port = "2379";
-
-std::string address_in(const base::url& address, std::string_view text) {
-    const std::size_t colon = text.rfind(':');
-    const bool has_port = colon != std::string_view::npos && text.find(']', colon) == std::string_view::npos;
-    if (text.substr(0, has_port ? colon : text.size()).empty())
-        base::bad_address(address, "a host is missing; write etcd://127.0.0.1");
-    if (!has_port) return std::string(text) + ":" + std::string(usual_port);
-    if (!base::number_in<std::uint16_t>(text.substr(colon + 1), 1, 65535))
-        base::bad_address(address, "the port of " + base::quoted(text) + " must be 1 to 65535");
-    return std::string(text);
-}
+constexpr std::uint16_t usual_port = 2379;
 
 }  // namespace
 
 net::endpoint settings::endpoint_of(std::size_t member) const {
-    const std::string& text = endpoints[member];
-    const std::size_t colon = text.rfind(':');
-    std::string host = text.substr(0, colon);
-    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-    return net::endpoint::of(host, std::string_view{text}.substr(colon + 1)).value();  // checked when it was read
+    return net::endpoint::in(endpoints[member], usual_port).value();  // checked by base::url
 }
 
 std::string settings::shown() const {
@@ -53,7 +38,8 @@ settings settings::of(const base::url& address) {
     s.tls.if_needed = "write etcds://";
     if (address.hosts.empty())
         base::bad_address(address, "a host is missing; write " + address.scheme + "://127.0.0.1");
-    for (const std::string& host : address.hosts) s.endpoints.push_back(address_in(address, host));
+    for (const std::string& host : address.hosts)
+        s.endpoints.push_back(net::endpoint::in(host, usual_port).value().shown());
     if (!address.path.empty() && address.path != "/")
         base::bad_address(address, "a path means nothing here; keys of one's own are the option prefix");
     s.user = address.user;

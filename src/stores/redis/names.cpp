@@ -1,12 +1,13 @@
 #include "stores/redis/names.hpp"
 
+#include "base/percent.hpp"
+
 #include <array>
 
 namespace mortise::inline v0::stores::redis {
 namespace {
 
 constexpr std::string_view escaped = "{}%";
-constexpr std::string_view digits = "0123456789ABCDEF";
 
 constexpr auto crc_table = [] {
     std::array<std::uint16_t, 256> table{};
@@ -23,16 +24,7 @@ constexpr auto crc_table = [] {
 std::string key_of(std::string_view prefix, std::string_view name) {
     std::string key{prefix};
     key += ":{";
-    for (const char c : name) {
-        if (escaped.find(c) == std::string_view::npos) {
-            key += c;
-        } else {
-            const auto byte = static_cast<unsigned char>(c);
-            key += '%';
-            key += digits[byte >> 4];
-            key += digits[byte & 15];
-        }
-    }
+    base::append_percent_encoded(key, name, [](char c) { return escaped.find(c) != std::string_view::npos; });
     return key += '}';
 }
 
@@ -40,21 +32,7 @@ std::optional<std::string> name_of(std::string_view prefix, std::string_view key
     if (key.size() < prefix.size() + 3 || !key.starts_with(prefix) || !key.ends_with('}')) return std::nullopt;
     key.remove_prefix(prefix.size());
     if (!key.starts_with(":{")) return std::nullopt;
-    key = key.substr(2, key.size() - 3);
-    std::string name;
-    for (std::size_t i = 0; i < key.size(); ++i) {
-        if (key[i] != '%') {
-            name += key[i];
-            continue;
-        }
-        if (i + 2 >= key.size()) return std::nullopt;
-        const std::size_t high = digits.find(key[i + 1]);
-        const std::size_t low = digits.find(key[i + 2]);
-        if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-        name += static_cast<char>(high * 16 + low);
-        i += 2;
-    }
-    return name;
+    return base::percent_decoded(key.substr(2, key.size() - 3), base::hex_digits::upper_case);
 }
 
 std::string pattern_of(std::string_view prefix) {

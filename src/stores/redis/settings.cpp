@@ -10,20 +10,6 @@ namespace {
 constexpr std::uint16_t usual_port = 6379;
 constexpr std::uint16_t usual_sentinel_port = 26379;
 
-endpoint endpoint_of(const base::url& address, std::string_view text, std::uint16_t port) {
-    endpoint found{.host = std::string(text), .port = port};
-    const std::size_t colon = text.rfind(':');
-    if (colon != std::string_view::npos && text.find(']', colon) == std::string_view::npos) {
-        const auto given = base::number_in<std::uint16_t>(text.substr(colon + 1), 1, 65535);
-        if (!given) base::bad_address(address, "the port of " + base::quoted(text) + " must be 1 to 65535");
-        found = {std::string(text.substr(0, colon)), *given};
-    }
-    if (found.host.starts_with('[') && found.host.ends_with(']'))
-        found.host = found.host.substr(1, found.host.size() - 2);
-    if (found.host.empty()) base::bad_address(address, "a host is missing; write redis://127.0.0.1");
-    return found;
-}
-
 }  // namespace
 
 settings settings::of(const base::url& address) {
@@ -40,8 +26,8 @@ settings settings::of(const base::url& address) {
     if (s.shape == topology::single && address.hosts.size() > 1)
         base::bad_address(address, "redis:// takes one host; several are redis+sentinel://... or redis+cluster://...");
     for (const std::string& host : address.hosts)
-        s.endpoints.push_back(
-            endpoint_of(address, host, s.shape == topology::sentinel ? usual_sentinel_port : usual_port));
+        s.endpoints.push_back(endpoint::in(host, s.shape == topology::sentinel ? usual_sentinel_port : usual_port)
+                                  .value());  // by base::url
     s.user = address.user;
     s.password = address.password;
 

@@ -1,5 +1,7 @@
 #include "stores/zookeeper/four_letters.hpp"
 
+#include "net/endpoint.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -48,13 +50,12 @@ struct probe_result {
 };
 
 probe_result probe(const std::string& server, std::string_view word, std::chrono::milliseconds timeout) {
-    const std::size_t colon = server.rfind(':');
-    std::string host = server.substr(0, colon);
-    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    const auto at = net::endpoint::in(server, 2181);
+    if (!at) return {};
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
     addrinfo* found = nullptr;
-    if (::getaddrinfo(host.c_str(), server.substr(colon + 1).c_str(), &wanted, &found) != 0) return {};
+    if (::getaddrinfo(at->host.c_str(), std::to_string(at->port).c_str(), &wanted, &found) != 0) return {};
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all{found, &::freeaddrinfo};
     probe_result result;
     for (const addrinfo* to = found; to != nullptr && result.reply.empty(); to = to->ai_next) {

@@ -1,17 +1,12 @@
 #include "stores/zookeeper/names.hpp"
 
+#include "base/percent.hpp"
+
 #include <algorithm>
 #include <charconv>
 
 namespace mortise::inline v0::stores::zookeeper {
 namespace {
-
-constexpr std::string_view digits = "0123456789ABCDEF";
-
-// What stands for itself. A dot does not at the beginning: "." and ".." are no nodes.
-bool plain(char c, bool first) {
-    return c > ' ' && c < 0x7f && c != '/' && c != '%' && !(first && c == '.');
-}
 
 template <class Number>
 std::optional<Number> all_of(std::string_view text, int base = 10) {
@@ -52,36 +47,15 @@ std::string_view part_of(std::string_view& text) {
     return part;
 }
 
+// A dot stands for itself, but not at the beginning: "." and ".." are no nodes.
 std::string escaped(std::string_view name) {
     std::string part;
-    for (std::size_t i = 0; i < name.size(); ++i) {
-        if (plain(name[i], i == 0)) {
-            part += name[i];
-            continue;
-        }
-        const auto byte = static_cast<unsigned char>(name[i]);
-        part += '%';
-        part += digits[byte >> 4];
-        part += digits[byte & 15];
+    if (name.starts_with('.')) {
+        base::append_percent_encoded(part, '.');
+        name.remove_prefix(1);
     }
+    base::append_percent_encoded(part, name, [](char c) { return c <= ' ' || c >= 0x7f || c == '/' || c == '%'; });
     return part;
-}
-
-std::optional<std::string> unescaped(std::string_view part) {
-    std::string name;
-    for (std::size_t i = 0; i < part.size(); ++i) {
-        if (part[i] != '%') {
-            name += part[i];
-            continue;
-        }
-        if (i + 2 >= part.size()) return std::nullopt;
-        const std::size_t high = digits.find(part[i + 1]);
-        const std::size_t low = digits.find(part[i + 2]);
-        if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-        name += static_cast<char>(high * 16 + low);
-        i += 2;
-    }
-    return name;
 }
 
 std::string own_prefix(const base::line_entry& of, std::optional<std::uint32_t> stands_at) {
@@ -148,7 +122,7 @@ std::string naming::line(std::string_view name) const {
 }
 
 std::optional<std::string> naming::name(std::string_view part) const {
-    return how_ == protocol::own ? unescaped(part) : std::string(part);
+    return how_ == protocol::own ? base::percent_decoded(part, base::hex_digits::upper_case) : std::string(part);
 }
 
 std::string naming::objection(std::string_view name, const base::line_entry& claim) const {

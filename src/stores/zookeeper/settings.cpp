@@ -2,6 +2,7 @@
 
 #include "base/address_options.hpp"
 #include "base/text.hpp"
+#include "net/endpoint.hpp"
 
 #include <mortise/error.hpp>
 
@@ -10,17 +11,7 @@
 namespace mortise::inline v0::stores::zookeeper {
 namespace {
 
-constexpr int usual_port = 2181;
-
-std::string server_of(const base::url& address, const std::string& host) {
-    const std::size_t colon = host.rfind(':');
-    const bool has_port = colon != std::string::npos && host.find(']', colon) == std::string::npos;
-    if (has_port && !base::number_in<std::uint16_t>(std::string_view{host}.substr(colon + 1), 1, 65535))
-        base::bad_address(address, "the port of " + base::quoted(host) + " must be 1 to 65535");
-    if ((has_port ? colon : host.size()) == 0)
-        base::bad_address(address, "a host is missing; write zookeeper://127.0.0.1");
-    return has_port ? host : host + ":" + std::to_string(usual_port);
-}
+constexpr std::uint16_t usual_port = 2181;
 
 std::string root_of(const base::url& address) {
     std::string root = address.path;
@@ -43,7 +34,8 @@ settings settings::of(const base::url& address) {
     settings s;
     if (address.hosts.empty()) base::bad_address(address, "a host is missing; write zookeeper://127.0.0.1");
     for (const std::string& host : address.hosts)
-        s.servers += (s.servers.empty() ? "" : ",") + server_of(address, host);
+        s.servers +=
+            (s.servers.empty() ? "" : ",") + net::endpoint::in(host, usual_port).value().shown();  // by base::url
     s.root = root_of(address);
     s.user = address.user;
     s.password = address.password;

@@ -1,0 +1,36 @@
+// Percent-encoding: a byte as %XX, in store addresses, in keys and in gRPC's messages.
+#pragma once
+
+#include <mortise/config.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mortise::inline v0::base {
+
+// Appends the byte as a percent sign and two upper-case hex digits.
+void append_percent_encoded(std::string& to, char byte);
+
+// Appends the text, with those of its bytes encoded for which `encoded(byte)` is true. To be decoded it must be true of '%'.
+template <class Which>
+void append_percent_encoded(std::string& to, std::string_view text, const Which& encoded) {
+    for (const char c : text) {
+        if (encoded(c))
+            append_percent_encoded(to, c);
+        else
+            to += c;
+    }
+}
+
+// Which digits are accepted. A key of ours has upper-case digits only: with others it is somebody else's, and two keys never
+// decode to one name.
+enum class hex_digits : bool { upper_case, any_case };
+
+// None: a percent sign is not followed by two such digits.
+std::optional<std::string> percent_decoded(std::string_view text, hex_digits accepted);
+
+// For text from elsewhere that is only shown: a percent sign that begins no escape stands for itself.
+std::string percent_decoded_leniently(std::string_view text);
+
+}  // namespace mortise::inline v0::base
