@@ -10,14 +10,16 @@
 //     a release could not tell, and would end a hold that the caller still counts on.
 //   - The counter of each grant is max(last + 1, wall time in us): it rises within one life of the state by the first
 //     part, and over a lost state by the second.
-//   - Ids that ended are remembered for a while, so a repeated release gets its first answer and a claim that arrives
-//     after its own release is not granted.
+//   - Ids that ended are remembered for a while (ended_claims.hpp), so a repeated release gets its first answer and a claim
+//     that arrives after its own release is not granted.
 //
 // Where the claims are kept is not theirs to know: `Kept` derives from lock_rules<Kept> and provides what is listed at the
 // end of the class. lock_state.hpp keeps them in this process, stores/host/named_state.hpp in a file that processes share.
 //
 // To extend: a new verb is a member that first calls settle(), then changes holders or the queue, then grants.
 #pragma once
+
+#include "base/ended_claims.hpp"
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
@@ -89,15 +91,6 @@ struct effects {
     std::vector<notice> lost;     // holds that were broken
 };
 
-// An id that was in use, and what its release was answered. Plain bytes: processes share it.
-struct ended_claim {
-    static constexpr std::int64_t not_asked = -1;  // it expired
-
-    claim_id id{};
-    spi::time_point until{};  // remembered for so long
-    std::int64_t answer = not_asked;
-};
-
 struct verdict {
     struct obstacle {
         claim_id id;
@@ -117,8 +110,6 @@ struct verdict {
 template <class Kept>
 class lock_rules {
 public:
-    static constexpr spi::duration remembered_for = std::chrono::seconds{10};
-
     base::verdict claim(kept_claim wanted, std::uint32_t capacity, bool queue_up, instant at, effects& out) {
         using is = spi::claim_answer::verdict;
         settle(at, out);
@@ -228,7 +219,7 @@ public:
     //   extend(spot, lease, ends), remove(spot), leave(spot)
     //   remove_if(claim -> bool)                    of the holders, latest first
     //   leave_if(claim -> bool)                     of the queue
-    //   remember(ended_claim), remembered(id, now) -> ended_claim*
+    //   remember(ended_claim, now), remembered(id, now) -> ended_claim*
     //   checkpoint()                                all is consistent; what comes next must happen as a whole
 
 private:
@@ -309,8 +300,7 @@ private:
     }
 
     void remember(const claim_id& id, std::optional<spi::release_answer> answer, spi::time_point now) {
-        kept().remember(
-            {id, now + remembered_for, answer ? static_cast<std::int64_t>(*answer) : ended_claim::not_asked});
+        kept().remember(ended_claim::at(now, id, answer), now);
     }
 
     spi::release_answer stranger_answer() const noexcept {

@@ -7,10 +7,6 @@ constexpr std::size_t few = 16;  // holders that are searched one by one
 
 }  // namespace
 
-bool lock_state::forgettable(spi::time_point now) const noexcept {
-    return idle() && std::all_of(ended_.begin(), ended_.end(), [&](const ended_claim& e) { return e.until <= now; });
-}
-
 auto lock_state::find_holder(const claim_id& id) const noexcept -> holder_spot {
     if (indices_) {
         const auto it = indices_->find(id);
@@ -103,21 +99,6 @@ void lock_state::find_next_end() noexcept {
 // Not sooner: a contended name would build its queue anew at every turn.
 void lock_state::tidy() noexcept {
     if (idle()) queue_.reset();
-}
-
-void lock_state::remember(const ended_claim& old) {
-    if (ended_.size() < most_remembered) {
-        ended_.push_back(old);
-    } else {
-        ended_[oldest_ended_] = old;
-        oldest_ended_ = (oldest_ended_ + 1) % most_remembered;
-    }
-}
-
-ended_claim* lock_state::remembered(const claim_id& id, spi::time_point now) noexcept {
-    for (ended_claim& e : ended_)
-        if (e.id == id && now < e.until) return &e;
-    return nullptr;
 }
 
 auto lock_state::queue::find(const claim_id& id) const noexcept -> const waiter* {

@@ -9,10 +9,13 @@
 
 namespace mortise::inline v0::base {
 
+// One class because lock_rules asks one type for all that it keeps: holders, queue and ended claims.
 class lock_state : public lock_rules<lock_state> {
     friend lock_rules;
 
 public:
+    // Ended claims, for each name. There may be a million names, so few; but a name is released by a crowd at once, as when
+    // all who wait give up.
     static constexpr std::size_t most_remembered = 32;
 
     // `floor`: counters of this state are larger.
@@ -34,7 +37,7 @@ public:
     spi::time_point next_end() const noexcept { return next_end_; }
 
     // Idle, and no id is remembered any more: the state may be forgotten but for last_counter().
-    bool forgettable(spi::time_point now) const noexcept;
+    bool forgettable(spi::time_point now) const noexcept { return idle() && ended_.empty(now); }
 
 private:
     struct waiter {
@@ -94,8 +97,8 @@ private:
         tidy();
     }
     void checkpoint() noexcept {}
-    void remember(const ended_claim& old);
-    ended_claim* remembered(const claim_id& id, spi::time_point now) noexcept;
+    void remember(const ended_claim& old, spi::time_point now) { ended_.add(old, now); }
+    ended_claim* remembered(const claim_id& id, spi::time_point now) noexcept { return ended_.find(id, now); }
 
     void take_out(std::size_t index);
     void find_next_end() noexcept;
@@ -104,12 +107,11 @@ private:
     std::vector<kept_claim> holders_;                                     // oldest first, while they are few
     std::unique_ptr<std::unordered_map<claim_id, std::size_t>> indices_;  // into it, once they are many
     std::unique_ptr<queue> queue_;
-    std::vector<ended_claim> ended_;  // a ring once full
+    ended_claims<most_remembered> ended_;
     std::uint64_t last_;
     std::uint64_t used_ = 0;
     spi::time_point next_end_ = spi::time_point::max();  // of many holders, not later than
     std::uint32_t capacity_ = 0;
-    std::uint32_t oldest_ended_ = 0;
 };
 
 }  // namespace mortise::inline v0::base

@@ -1,6 +1,8 @@
 // TLS: what all connections of a store share, and a line over it. Built on OpenSSL, or, without it, refusing.
 #pragma once
 
+#include "net/transport.hpp"
+
 #include <mortise/config.hpp>
 
 #include <memory>
@@ -30,5 +32,9 @@ bool has_tls() noexcept;  // this build
 // Reads the files, once for a store. Throws mortise::error: bad_url if one cannot be read, `unsupported` if this build has no
 // TLS. The key is never shown.
 std::shared_ptr<const tls_context> load(const tls_settings& files);
+
+// TLS over a socket, as the settings say. Checks the chain and that the certificate is for `host`.
+std::unique_ptr<transport> with_tls(std::unique_ptr<transport> under, const tls_settings& settings,
+                                    const std::string& host);
 
 }  // namespace mortise::inline v0::net

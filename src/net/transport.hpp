@@ -1,8 +1,6 @@
 // Bytes to and from one server: a socket, or TLS over one. Never blocks.
 #pragma once
 
-#include "net/tls.hpp"
-
 #include <mortise/config.hpp>
 
 #include <memory>
@@ -43,8 +41,5 @@ public:
 
 // A socket on its way to `where`; throws std::system_error if there is none to be had.
 std::unique_ptr<transport> connect_to(const sockaddr_storage& where, socklen_t length);
-
-// TLS over a socket, as the settings say. Checks the chain and that the certificate is for `host`.
-std::unique_ptr<transport> with_tls(std::unique_ptr<transport> under, const tls_settings& how, const std::string& host);
 
 }  // namespace mortise::inline v0::net

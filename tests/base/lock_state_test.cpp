@@ -318,14 +318,14 @@ TEST_F(lock_state_test, may_be_forgotten_once_idle_and_no_id_is_remembered) {
     release(1);
     EXPECT_TRUE(state.idle());
     EXPECT_FALSE(state.forgettable(now.now));
-    EXPECT_FALSE(state.forgettable(now.now + lock_state::remembered_for - 1ns));
-    EXPECT_TRUE(state.forgettable(now.now + lock_state::remembered_for));
+    EXPECT_FALSE(state.forgettable(now.now + ended_claim::remembered_for - 1ns));
+    EXPECT_TRUE(state.forgettable(now.now + ended_claim::remembered_for));
 }
 
 TEST_F(lock_state_test, remembers_ended_ids_for_a_while_and_not_too_many) {
     claim(1);
     release(1);
-    pass(lock_state::remembered_for - 1ns);
+    pass(ended_claim::remembered_for - 1ns);
     EXPECT_EQ(claim(1).is, verdict::refused);
     pass(1ns);
     EXPECT_EQ(release(1), release_answer::expired) << "a stranger by now";

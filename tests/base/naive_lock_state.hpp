@@ -35,7 +35,7 @@ public:
                               std::size_t remembers = base::lock_state::most_remembered)
         : last(floor), wrong_(wrong), remembers_(remembers) {}
 
-    spi::duration remembered_for = base::lock_state::remembered_for;
+    spi::duration remembered_for = base::ended_claim::remembered_for;
 
     answer ask(const claim& wanted, std::uint32_t capacity, bool queue_up, instant at) {
         settle(at);

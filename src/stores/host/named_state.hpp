@@ -67,7 +67,7 @@ private:
         }
     }
     void checkpoint() noexcept { in_.commit(); }
-    void remember(const base::ended_claim& old) noexcept { in_.remember(old); }
+    void remember(const base::ended_claim& old, spi::time_point) noexcept { in_.remember(old); }
     base::ended_claim* remembered(const claim_id& id, spi::time_point now) noexcept;
 
     name_block& name() const noexcept { return in_.name(at_); }

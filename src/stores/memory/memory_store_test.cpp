@@ -108,7 +108,7 @@ TEST_F(memory_store_test, idle_names_are_forgotten_once_their_ended_ids_are) {
     const hold kept = locks->acquire("held all the time");
     use_fresh_names(*locks, "early ", 3000);
     EXPECT_EQ(table_->names(), 3001u);
-    sim_.advance(base::lock_state::remembered_for);
+    sim_.advance(base::ended_claim::remembered_for);
     use_fresh_names(*locks, "late ", 3000);
     EXPECT_LE(table_->names(), 3001u + 16u) << "one early name went for each late one that came, and more";
     EXPECT_TRUE(kept.valid());
@@ -125,7 +125,7 @@ TEST_F(memory_store_test, tokens_rise_across_forgetting) {
             EXPECT_GT(mine.token(), last) << round;
             last = mine.token();
         }
-        sim_.advance(base::lock_state::remembered_for);
+        sim_.advance(base::ended_claim::remembered_for);
         use_fresh_names(*locks, std::to_string(round) + " ", 200);
     }
     EXPECT_LE(table_->names(), 300u) << "so the name was forgotten in between";
