@@ -45,6 +45,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -54,32 +55,28 @@ namespace mortise::inline v0 {
 
 namespace asio_detail {
 
-// A call that passes `how` on, with the operation's stop in place of the user's, which the operation listens to itself.
-template <class Shape, class Token, class Start>
-auto waiting(Token&& token, wait_options how, Start start) {
+// Calls `object.*Start` with these arguments, the wait and a stop: the operation's own, which also ends when the user's does.
+template <auto Start, class Shape, class Object, class Token, class... Arguments>
+auto wait_for(Object& object, wait_options how, Token&& token, Arguments... arguments) {
     std::stop_token also = how.stop.take();
     return initiate<Shape>(std::forward<Token>(token), std::move(also),
-                           [wait = how.wait, start = std::move(start)](std::stop_token stop, auto done) mutable {
-                               start(wait_options{.wait = wait, .stop = std::move(stop)}, std::move(done));
+                           [&object, wait = how.wait, arguments...](std::stop_token stop, auto done) mutable {
+                               (object.*Start)(arguments..., wait_options{.wait = wait, .stop = std::move(stop)},
+                                               std::move(done));
                            });
 }
 
-// What does not wait for anybody is not to be cancelled.
-template <class Shape, class Token, class Start>
-auto asking(Token&& token, Start start) {
-    return initiate<Shape>(
-        std::forward<Token>(token), {},
-        [start = std::move(start)](const std::stop_token&, auto done) mutable { start(std::move(done)); });
-}
-
-template <class Options>
-Options at_once_unless_told(Options options) {
-    if (!options.wait) options.wait = std::chrono::nanoseconds::zero();
-    return options;
+// The same for what waits for nobody: it cannot be cancelled.
+template <auto Start, class Shape, class Object, class Token, class... Arguments>
+auto ask(Object& object, Token&& token, Arguments... arguments) {
+    return initiate<Shape>(std::forward<Token>(token), {},
+                           [&object, arguments...](const std::stop_token&, auto done) mutable {
+                               (object.*Start)(arguments..., std::move(done));
+                           });
 }
 
 template <class Shape, class Token>
-auto claiming(client& locks, std::string_view name, claim_options options, Token&& token) {
+auto claim_name(client& locks, std::string_view name, claim_options options, Token&& token) {
     std::stop_token also = options.stop.take();
     claim wanted{.name = std::string(name), .options = std::move(options)};
     return initiate<Shape>(std::forward<Token>(token), std::move(also),
@@ -89,12 +86,26 @@ auto claiming(client& locks, std::string_view name, claim_options options, Token
                            });
 }
 
+template <class Hold, class Token>
+auto release(Hold held, Token&& token) {
+    return initiate<released>(std::forward<Token>(token), {},
+                              [held = std::move(held)](const std::stop_token&, release_completion done) mutable {
+                                  held.start_release(std::move(done));
+                              });
+}
+
+template <class Options>
+Options at_once_unless_told(Options options) {
+    if (!options.wait) options.wait = std::chrono::nanoseconds::zero();
+    return options;
+}
+
 }  // namespace asio_detail
 
 // A name of a client, alone. Without options.wait async_acquire waits for ever, async_try_acquire not at all.
 template <class Token>
 auto async_acquire(client& locks, std::string_view name, claim_options options, Token&& token) {
-    return asio_detail::claiming<asio_detail::acquired>(locks, name, std::move(options), std::forward<Token>(token));
+    return asio_detail::claim_name<asio_detail::acquired>(locks, name, std::move(options), std::forward<Token>(token));
 }
 template <class Token>
 auto async_acquire(client& locks, std::string_view name, Token&& token) {
@@ -102,8 +113,8 @@ auto async_acquire(client& locks, std::string_view name, Token&& token) {
 }
 template <class Token>
 auto async_try_acquire(client& locks, std::string_view name, claim_options options, Token&& token) {
-    return asio_detail::claiming<asio_detail::tried>(locks, name, asio_detail::at_once_unless_told(std::move(options)),
-                                                     std::forward<Token>(token));
+    return asio_detail::claim_name<asio_detail::tried>(
+        locks, name, asio_detail::at_once_unless_told(std::move(options)), std::forward<Token>(token));
 }
 template <class Token>
 auto async_try_acquire(client& locks, std::string_view name, Token&& token) {
@@ -113,38 +124,30 @@ auto async_try_acquire(client& locks, std::string_view name, Token&& token) {
 // void(release_result). Takes the hold over: it holds nothing from the moment the release has begun.
 template <class Token>
 auto async_release(hold held, Token&& token) {
-    return asio_detail::asking<asio_detail::released>(
-        std::forward<Token>(token),
-        [held = std::move(held)](release_completion done) mutable { held.start_release(std::move(done)); });
+    return asio_detail::release(std::move(held), std::forward<Token>(token));
 }
 template <class Token>
 auto async_release(multi_hold held, Token&& token) {
-    return asio_detail::asking<asio_detail::released>(
-        std::forward<Token>(token),
-        [held = std::move(held)](release_completion done) mutable { held.start_release(std::move(done)); });
+    return asio_detail::release(std::move(held), std::forward<Token>(token));
 }
 // A detached claim, by its id.
 template <class Token>
 auto async_release(client& locks, std::string_view name, const claim_id& id, Token&& token) {
-    return asio_detail::asking<asio_detail::released>(std::forward<Token>(token),
-                                                      [&locks, name = std::string(name), id](release_completion done) {
-                                                          locks.start_release(name, id, std::move(done));
-                                                      });
+    return asio_detail::ask<&client::start_release, asio_detail::released>(locks, std::forward<Token>(token),
+                                                                           std::string(name), id);
 }
 
 // void(std::exception_ptr, std::vector<held_lock>).
 template <class Token>
 auto async_list(client& locks, Token&& token) {
-    return asio_detail::asking<asio_detail::listed>(std::forward<Token>(token),
-                                                    [&locks](auto done) { locks.start_list(std::move(done)); });
+    return asio_detail::ask<&client::start_list, asio_detail::listed>(locks, std::forward<Token>(token));
 }
 
 // shared_mutex: writing, reading, and reading that may become writing.
 template <class Token>
 auto async_acquire(shared_mutex& lock, wait_options how, Token&& token) {
-    return asio_detail::waiting<asio_detail::acquired>(
-        std::forward<Token>(token), std::move(how),
-        [&lock](const wait_options& now, auto done) { lock.start(now, std::move(done)); });
+    return asio_detail::wait_for<&shared_mutex::start, asio_detail::acquired>(lock, std::move(how),
+                                                                              std::forward<Token>(token));
 }
 template <class Token>
 auto async_acquire(shared_mutex& lock, Token&& token) {
@@ -152,9 +155,8 @@ auto async_acquire(shared_mutex& lock, Token&& token) {
 }
 template <class Token>
 auto async_try_acquire(shared_mutex& lock, wait_options how, Token&& token) {
-    return asio_detail::waiting<asio_detail::tried>(
-        std::forward<Token>(token), asio_detail::at_once_unless_told(std::move(how)),
-        [&lock](const wait_options& now, auto done) { lock.start(now, std::move(done)); });
+    return asio_detail::wait_for<&shared_mutex::start, asio_detail::tried>(
+        lock, asio_detail::at_once_unless_told(std::move(how)), std::forward<Token>(token));
 }
 template <class Token>
 auto async_try_acquire(shared_mutex& lock, Token&& token) {
@@ -162,9 +164,8 @@ auto async_try_acquire(shared_mutex& lock, Token&& token) {
 }
 template <class Token>
 auto async_acquire_shared(shared_mutex& lock, wait_options how, Token&& token) {
-    return asio_detail::waiting<asio_detail::acquired>(
-        std::forward<Token>(token), std::move(how),
-        [&lock](const wait_options& now, auto done) { lock.start_shared(now, std::move(done)); });
+    return asio_detail::wait_for<&shared_mutex::start_shared, asio_detail::acquired>(lock, std::move(how),
+                                                                                     std::forward<Token>(token));
 }
 template <class Token>
 auto async_acquire_shared(shared_mutex& lock, Token&& token) {
@@ -172,9 +173,8 @@ auto async_acquire_shared(shared_mutex& lock, Token&& token) {
 }
 template <class Token>
 auto async_try_acquire_shared(shared_mutex& lock, wait_options how, Token&& token) {
-    return asio_detail::waiting<asio_detail::tried>(
-        std::forward<Token>(token), asio_detail::at_once_unless_told(std::move(how)),
-        [&lock](const wait_options& now, auto done) { lock.start_shared(now, std::move(done)); });
+    return asio_detail::wait_for<&shared_mutex::start_shared, asio_detail::tried>(
+        lock, asio_detail::at_once_unless_told(std::move(how)), std::forward<Token>(token));
 }
 template <class Token>
 auto async_try_acquire_shared(shared_mutex& lock, Token&& token) {
@@ -182,9 +182,8 @@ auto async_try_acquire_shared(shared_mutex& lock, Token&& token) {
 }
 template <class Token>
 auto async_acquire_upgradeable(shared_mutex& lock, wait_options how, Token&& token) {
-    return asio_detail::waiting<asio_detail::acquired>(
-        std::forward<Token>(token), std::move(how),
-        [&lock](const wait_options& now, auto done) { lock.start_upgradeable(now, std::move(done)); });
+    return asio_detail::wait_for<&shared_mutex::start_upgradeable, asio_detail::acquired>(lock, std::move(how),
+                                                                                          std::forward<Token>(token));
 }
 template <class Token>
 auto async_acquire_upgradeable(shared_mutex& lock, Token&& token) {
@@ -192,9 +191,8 @@ auto async_acquire_upgradeable(shared_mutex& lock, Token&& token) {
 }
 template <class Token>
 auto async_try_acquire_upgradeable(shared_mutex& lock, wait_options how, Token&& token) {
-    return asio_detail::waiting<asio_detail::tried>(
-        std::forward<Token>(token), asio_detail::at_once_unless_told(std::move(how)),
-        [&lock](const wait_options& now, auto done) { lock.start_upgradeable(now, std::move(done)); });
+    return asio_detail::wait_for<&shared_mutex::start_upgradeable, asio_detail::tried>(
+        lock, asio_detail::at_once_unless_told(std::move(how)), std::forward<Token>(token));
 }
 template <class Token>
 auto async_try_acquire_upgradeable(shared_mutex& lock, Token&& token) {
@@ -204,9 +202,8 @@ auto async_try_acquire_upgradeable(shared_mutex& lock, Token&& token) {
 // One step up or down; the new hold takes the place of the old, which stays as it was if the step fails (shared_mutex.hpp).
 template <class Token>
 auto async_upgrade(shared_mutex& lock, const hold& reading, wait_options how, Token&& token) {
-    return asio_detail::waiting<asio_detail::acquired>(
-        std::forward<Token>(token), std::move(how),
-        [&lock, &reading](const wait_options& now, auto done) { lock.start_upgrade(reading, now, std::move(done)); });
+    return asio_detail::wait_for<&shared_mutex::start_upgrade, asio_detail::acquired>(
+        lock, std::move(how), std::forward<Token>(token), std::cref(reading));
 }
 template <class Token>
 auto async_upgrade(shared_mutex& lock, const hold& reading, Token&& token) {
@@ -214,9 +211,8 @@ auto async_upgrade(shared_mutex& lock, const hold& reading, Token&& token) {
 }
 template <class Token>
 auto async_try_upgrade(shared_mutex& lock, const hold& reading, wait_options how, Token&& token) {
-    return asio_detail::waiting<asio_detail::tried>(
-        std::forward<Token>(token), asio_detail::at_once_unless_told(std::move(how)),
-        [&lock, &reading](const wait_options& now, auto done) { lock.start_upgrade(reading, now, std::move(done)); });
+    return asio_detail::wait_for<&shared_mutex::start_upgrade, asio_detail::tried>(
+        lock, asio_detail::at_once_unless_told(std::move(how)), std::forward<Token>(token), std::cref(reading));
 }
 template <class Token>
 auto async_try_upgrade(shared_mutex& lock, const hold& reading, Token&& token) {
@@ -224,22 +220,20 @@ auto async_try_upgrade(shared_mutex& lock, const hold& reading, Token&& token) {
 }
 template <class Token>
 auto async_downgrade(shared_mutex& lock, const hold& writing, Token&& token) {
-    return asio_detail::asking<asio_detail::acquired>(
-        std::forward<Token>(token), [&lock, &writing](auto done) { lock.start_downgrade(writing, std::move(done)); });
+    return asio_detail::ask<&shared_mutex::start_downgrade, asio_detail::acquired>(lock, std::forward<Token>(token),
+                                                                                   std::cref(writing));
 }
 template <class Token>
 auto async_downgrade_to_shared(shared_mutex& lock, const hold& more, Token&& token) {
-    return asio_detail::asking<asio_detail::acquired>(std::forward<Token>(token), [&lock, &more](auto done) {
-        lock.start_downgrade_to_shared(more, std::move(done));
-    });
+    return asio_detail::ask<&shared_mutex::start_downgrade_to_shared, asio_detail::acquired>(
+        lock, std::forward<Token>(token), std::cref(more));
 }
 
 // counting_semaphore: `count` permits, or one.
 template <class Token>
 auto async_acquire(counting_semaphore& from, std::ptrdiff_t count, wait_options how, Token&& token) {
-    return asio_detail::waiting<asio_detail::acquired>(
-        std::forward<Token>(token), std::move(how),
-        [&from, count](const wait_options& now, auto done) { from.start(count, now, std::move(done)); });
+    return asio_detail::wait_for<&counting_semaphore::start, asio_detail::acquired>(from, std::move(how),
+                                                                                    std::forward<Token>(token), count);
 }
 template <class Token>
 auto async_acquire(counting_semaphore& from, std::ptrdiff_t count, Token&& token) {
@@ -251,9 +245,8 @@ auto async_acquire(counting_semaphore& from, Token&& token) {
 }
 template <class Token>
 auto async_try_acquire(counting_semaphore& from, std::ptrdiff_t count, wait_options how, Token&& token) {
-    return asio_detail::waiting<asio_detail::tried>(
-        std::forward<Token>(token), asio_detail::at_once_unless_told(std::move(how)),
-        [&from, count](const wait_options& now, auto done) { from.start(count, now, std::move(done)); });
+    return asio_detail::wait_for<&counting_semaphore::start, asio_detail::tried>(
+        from, asio_detail::at_once_unless_told(std::move(how)), std::forward<Token>(token), count);
 }
 template <class Token>
 auto async_try_acquire(counting_semaphore& from, std::ptrdiff_t count, Token&& token) {
@@ -267,9 +260,8 @@ auto async_try_acquire(counting_semaphore& from, Token&& token) {
 // multi_lock: void(std::exception_ptr, multi_hold), void(multi_attempt).
 template <class Token>
 auto async_acquire(multi_lock& all, wait_options how, Token&& token) {
-    return asio_detail::waiting<asio_detail::acquired_all>(
-        std::forward<Token>(token), std::move(how),
-        [&all](const wait_options& now, auto done) { all.start(now, std::move(done)); });
+    return asio_detail::wait_for<&multi_lock::start, asio_detail::acquired_all>(all, std::move(how),
+                                                                                std::forward<Token>(token));
 }
 template <class Token>
 auto async_acquire(multi_lock& all, Token&& token) {
@@ -277,9 +269,8 @@ auto async_acquire(multi_lock& all, Token&& token) {
 }
 template <class Token>
 auto async_try_acquire(multi_lock& all, wait_options how, Token&& token) {
-    return asio_detail::waiting<asio_detail::tried_all>(
-        std::forward<Token>(token), asio_detail::at_once_unless_told(std::move(how)),
-        [&all](const wait_options& now, auto done) { all.start(now, std::move(done)); });
+    return asio_detail::wait_for<&multi_lock::start, asio_detail::tried_all>(
+        all, asio_detail::at_once_unless_told(std::move(how)), std::forward<Token>(token));
 }
 template <class Token>
 auto async_try_acquire(multi_lock& all, Token&& token) {
@@ -289,9 +280,8 @@ auto async_try_acquire(multi_lock& all, Token&& token) {
 // election: void(std::exception_ptr) when it leads, or does not; void(release_result).
 template <class Token>
 auto async_campaign(election& candidate, wait_options how, Token&& token) {
-    return asio_detail::waiting<asio_detail::elected>(
-        std::forward<Token>(token), std::move(how),
-        [&candidate](const wait_options& now, auto done) { candidate.start_campaign(now, std::move(done)); });
+    return asio_detail::wait_for<&election::start_campaign, asio_detail::elected>(candidate, std::move(how),
+                                                                                  std::forward<Token>(token));
 }
 template <class Token>
 auto async_campaign(election& candidate, Token&& token) {
@@ -299,8 +289,7 @@ auto async_campaign(election& candidate, Token&& token) {
 }
 template <class Token>
 auto async_resign(election& candidate, Token&& token) {
-    return asio_detail::asking<asio_detail::released>(
-        std::forward<Token>(token), [&candidate](auto done) { candidate.start_resign(std::move(done)); });
+    return asio_detail::ask<&election::start_resign, asio_detail::released>(candidate, std::forward<Token>(token));
 }
 
 }  // namespace mortise::inline v0
