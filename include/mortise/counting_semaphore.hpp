@@ -62,23 +62,10 @@ public:
     // names one of the holders.
     [[nodiscard]] attempt try_acquire(std::ptrdiff_t count = 1);
 
-    template <class Rep, class Period>
-    [[nodiscard]] attempt try_acquire_for(const std::chrono::duration<Rep, Period>& wait) {
-        return try_acquire_within(1, detail::bounded(wait));
-    }
-    template <class Rep, class Period>
-    [[nodiscard]] attempt try_acquire_for(std::ptrdiff_t count, const std::chrono::duration<Rep, Period>& wait) {
-        return try_acquire_within(count, detail::bounded(wait));
-    }
-    template <class Clock, class Duration>
-    [[nodiscard]] attempt try_acquire_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return try_acquire_within(1, detail::until(deadline));
-    }
-    template <class Clock, class Duration>
-    [[nodiscard]] attempt try_acquire_until(std::ptrdiff_t count,
-                                            const std::chrono::time_point<Clock, Duration>& deadline) {
-        return try_acquire_within(count, detail::until(deadline));
-    }
+    [[nodiscard]] attempt try_acquire_for(detail::any_duration wait);
+    [[nodiscard]] attempt try_acquire_for(std::ptrdiff_t count, detail::any_duration wait);
+    [[nodiscard]] attempt try_acquire_until(detail::any_time_point deadline);
+    [[nodiscard]] attempt try_acquire_until(std::ptrdiff_t count, detail::any_time_point deadline);
 
     // Never blocks: calls `done` exactly once with the answer, as client::start does. Without how.wait it waits for ever. The
     // semaphore may be destroyed meanwhile. Throws invalid_option for an invalid count or an empty `done`.
@@ -89,8 +76,6 @@ public:
     const std::string& name() const noexcept;
 
 private:
-    attempt try_acquire_within(std::ptrdiff_t count, std::chrono::nanoseconds wait);
-
     struct body;
     std::unique_ptr<body> body_;
 };

@@ -33,6 +33,24 @@ std::chrono::nanoseconds until(const std::chrono::time_point<Clock, Duration>& d
     return bounded(fine(deadline.time_since_epoch()) - fine(Clock::now().time_since_epoch()));
 }
 
+// The parameter of the verbs that end in _for: any std::chrono::duration.
+struct any_duration {
+    std::chrono::nanoseconds left;
+
+    template <class Rep, class Period>
+    constexpr any_duration(const std::chrono::duration<Rep, Period>& wait)  // NOLINT(google-explicit-constructor)
+        : left(bounded(wait)) {}
+};
+
+// The parameter of the verbs that end in _until: any std::chrono::time_point, of any clock.
+struct any_time_point {
+    std::chrono::nanoseconds left;  // at the time of the call
+
+    template <class Clock, class Duration>
+    any_time_point(const std::chrono::time_point<Clock, Duration>& at)  // NOLINT(google-explicit-constructor)
+        : left(until(at)) {}
+};
+
 }  // namespace detail
 
 }  // namespace mortise::inline v0

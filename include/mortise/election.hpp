@@ -62,14 +62,8 @@ public:
     bool campaign(std::stop_token stop);
     bool try_campaign();
     bool try_campaign(std::error_code& ec);
-    template <class Rep, class Period>
-    bool try_campaign_for(const std::chrono::duration<Rep, Period>& wait) {
-        return try_campaign_within(detail::bounded(wait));
-    }
-    template <class Clock, class Duration>
-    bool try_campaign_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return try_campaign_within(detail::until(deadline));
-    }
+    bool try_campaign_for(detail::any_duration wait);
+    bool try_campaign_until(detail::any_time_point deadline);
 
     // Never blocks: calls `done` exactly once, as client::start does, with nothing when it leads and else with the refusal.
     // Without how.wait it waits for ever. Destroying the election ends the campaign; `done` is told cancelled.
@@ -110,8 +104,6 @@ public:
     const std::string& name() const noexcept;
 
 private:
-    bool try_campaign_within(std::chrono::nanoseconds wait);
-
     struct body;
     std::shared_ptr<body> body_;  // shared with a campaign that may outlive the election
 };

@@ -29,7 +29,7 @@ namespace mortise::inline v0 {
 class multi_attempt;
 
 namespace locks {
-class gathering;
+class multi_claim;
 }
 
 // The holds of several names, which stand and fall together. A move-only handle like hold; destroying it releases all
@@ -81,7 +81,7 @@ public:
 
 private:
     friend class multi_lock;
-    friend class locks::gathering;
+    friend class locks::multi_claim;
     struct state;
     explicit multi_hold(std::shared_ptr<state> granted) noexcept;
 
@@ -164,14 +164,8 @@ public:
     [[nodiscard]] multi_hold acquire();
     [[nodiscard]] multi_hold acquire(std::error_code& ec);
     [[nodiscard]] multi_attempt try_acquire();
-    template <class Rep, class Period>
-    [[nodiscard]] multi_attempt try_acquire_for(const std::chrono::duration<Rep, Period>& wait) {
-        return try_acquire_within(detail::bounded(wait));
-    }
-    template <class Clock, class Duration>
-    [[nodiscard]] multi_attempt try_acquire_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return try_acquire_within(detail::until(deadline));
-    }
+    [[nodiscard]] multi_attempt try_acquire_for(detail::any_duration wait);
+    [[nodiscard]] multi_attempt try_acquire_until(detail::any_time_point deadline);
 
     // Never blocks: calls `done` exactly once with the answer, as client::start does, on the notifier thread of one of the
     // clients. Without how.wait it waits for ever. What was taken is given back before `done` is called with a refusal. The
@@ -184,14 +178,8 @@ public:
     void lock(std::error_code& ec);
     bool try_lock();
     bool try_lock(std::error_code& ec);
-    template <class Rep, class Period>
-    bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
-        return try_lock_within(detail::bounded(wait));
-    }
-    template <class Clock, class Duration>
-    bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return try_lock_within(detail::until(deadline));
-    }
+    bool try_lock_for(detail::any_duration wait);
+    bool try_lock_until(detail::any_time_point deadline);
     void unlock() noexcept;
     void unlock(std::error_code& ec) noexcept;  // lost: one of them had ended; not_owner; unreachable
 
@@ -202,9 +190,6 @@ public:
     const std::vector<std::string>& names() const noexcept;
 
 private:
-    multi_attempt try_acquire_within(std::chrono::nanoseconds wait);
-    bool try_lock_within(std::chrono::nanoseconds wait);
-
     struct body;
     std::unique_ptr<body> body_;
 };

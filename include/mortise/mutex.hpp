@@ -55,14 +55,8 @@ public:
     bool try_lock();
     bool try_lock(std::error_code& ec);
 
-    template <class Rep, class Period>
-    bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
-        return try_lock_within(detail::bounded(wait));
-    }
-    template <class Clock, class Duration>
-    bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return try_lock_within(detail::until(deadline));
-    }
+    bool try_lock_for(detail::any_duration wait);
+    bool try_lock_until(detail::any_time_point deadline);
 
     void unlock() noexcept;
     void unlock(std::error_code& ec) noexcept;  // lost: the lease had ended; not_owner; unreachable
@@ -74,8 +68,6 @@ public:
     const std::string& name() const noexcept;
 
 private:
-    bool try_lock_within(std::chrono::nanoseconds wait);
-
     struct body;
     std::unique_ptr<body> body_;
 };

@@ -42,22 +42,10 @@ public:
     bool try_lock(const owner& who);
     bool try_lock(const owner& who, std::error_code& ec);
 
-    template <class Rep, class Period>
-    bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
-        return try_lock_within(nullptr, detail::bounded(wait));
-    }
-    template <class Rep, class Period>
-    bool try_lock_for(const owner& who, const std::chrono::duration<Rep, Period>& wait) {
-        return try_lock_within(&who, detail::bounded(wait));
-    }
-    template <class Clock, class Duration>
-    bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return try_lock_within(nullptr, detail::until(deadline));
-    }
-    template <class Clock, class Duration>
-    bool try_lock_until(const owner& who, const std::chrono::time_point<Clock, Duration>& deadline) {
-        return try_lock_within(&who, detail::until(deadline));
-    }
+    bool try_lock_for(detail::any_duration wait);
+    bool try_lock_for(const owner& who, detail::any_duration wait);
+    bool try_lock_until(detail::any_time_point deadline);
+    bool try_lock_until(const owner& who, detail::any_time_point deadline);
 
     // lost: the lease had ended; not_owner: this owner holds nothing here; unreachable: the store did not answer.
     void unlock() noexcept;
@@ -72,8 +60,6 @@ public:
     const std::string& name() const noexcept;
 
 private:
-    bool try_lock_within(const owner* who, std::chrono::nanoseconds wait);
-
     struct body;
     std::unique_ptr<body> body_;
 };

@@ -47,14 +47,8 @@ public:
     void lock(std::error_code& ec);
     bool try_lock();
     bool try_lock(std::error_code& ec);
-    template <class Rep, class Period>
-    bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
-        return try_within(way::writing, detail::bounded(wait));
-    }
-    template <class Clock, class Duration>
-    bool try_lock_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return try_within(way::writing, detail::until(deadline));
-    }
+    bool try_lock_for(detail::any_duration wait);
+    bool try_lock_until(detail::any_time_point deadline);
     void unlock() noexcept;
     void unlock(std::error_code& ec) noexcept;  // lost: the lease had ended; not_owner; unreachable
 
@@ -63,14 +57,8 @@ public:
     void lock_shared(std::error_code& ec);
     bool try_lock_shared();
     bool try_lock_shared(std::error_code& ec);
-    template <class Rep, class Period>
-    bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& wait) {
-        return try_within(way::reading, detail::bounded(wait));
-    }
-    template <class Clock, class Duration>
-    bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return try_within(way::reading, detail::until(deadline));
-    }
+    bool try_lock_shared_for(detail::any_duration wait);
+    bool try_lock_shared_until(detail::any_time_point deadline);
     void unlock_shared() noexcept;
     void unlock_shared(std::error_code& ec) noexcept;
 
@@ -79,14 +67,8 @@ public:
     void lock_upgradeable(std::error_code& ec);
     bool try_lock_upgradeable();
     bool try_lock_upgradeable(std::error_code& ec);
-    template <class Rep, class Period>
-    bool try_lock_upgradeable_for(const std::chrono::duration<Rep, Period>& wait) {
-        return try_within(way::upgradeable, detail::bounded(wait));
-    }
-    template <class Clock, class Duration>
-    bool try_lock_upgradeable_until(const std::chrono::time_point<Clock, Duration>& deadline) {
-        return try_within(way::upgradeable, detail::until(deadline));
-    }
+    bool try_lock_upgradeable_for(detail::any_duration wait);
+    bool try_lock_upgradeable_until(detail::any_time_point deadline);
     void unlock_upgradeable() noexcept;
     void unlock_upgradeable(std::error_code& ec) noexcept;
 
@@ -96,10 +78,7 @@ public:
     void upgrade(std::error_code& ec);
     bool try_upgrade();
     bool try_upgrade(std::error_code& ec);
-    template <class Rep, class Period>
-    bool try_upgrade_for(const std::chrono::duration<Rep, Period>& wait) {
-        return try_upgrade_within(detail::bounded(wait));
-    }
+    bool try_upgrade_for(detail::any_duration wait);
 
     // From a write to an upgradeable read, or from either to a plain read. Lets nobody in who would not fit beside it.
     void downgrade();
@@ -144,10 +123,6 @@ public:
     const std::string& name() const noexcept;
 
 private:
-    enum class way : unsigned char { reading, upgradeable, writing };
-    bool try_within(way in, std::chrono::nanoseconds wait);
-    bool try_upgrade_within(std::chrono::nanoseconds wait);
-
     struct body;
     std::unique_ptr<body> body_;
 };

@@ -1,6 +1,6 @@
 #include "core/calling_back.hpp"
 #include "core/engine.hpp"
-#include "locks/wait_end.hpp"
+#include "locks/lock_call.hpp"
 
 #include <mortise/counting_semaphore.hpp>
 #include <mortise/error.hpp>
@@ -28,11 +28,11 @@ struct counting_semaphore::body {
     body(const body&) = delete;
     body& operator=(const body&) = delete;
 
-    locks::one_call call(std::ptrdiff_t count, const wait_options& how) const {
+    locks::lock_call call(std::ptrdiff_t count, const wait_options& how) const {
         if (count < 1 || count > wanted.capacity)
             complain(std::to_string(count) + " permits of " + std::to_string(wanted.capacity) + ": use 1 to " +
                      std::to_string(wanted.capacity));
-        locks::one_call mine{wanted, how};
+        locks::lock_call mine{wanted, how};
         mine.wanted().weight = static_cast<std::uint32_t>(count);
         return mine;
     }
@@ -73,10 +73,19 @@ hold counting_semaphore::acquire(std::ptrdiff_t count, std::error_code& ec) {
     }
 }
 attempt counting_semaphore::try_acquire(std::ptrdiff_t count) {
-    return try_acquire_within(count, std::chrono::nanoseconds::zero());
+    return body_->acquire(count, std::chrono::nanoseconds::zero());
 }
-attempt counting_semaphore::try_acquire_within(std::ptrdiff_t count, std::chrono::nanoseconds wait) {
-    return body_->acquire(count, wait);
+attempt counting_semaphore::try_acquire_for(detail::any_duration wait) {
+    return body_->acquire(1, wait.left);
+}
+attempt counting_semaphore::try_acquire_for(std::ptrdiff_t count, detail::any_duration wait) {
+    return body_->acquire(count, wait.left);
+}
+attempt counting_semaphore::try_acquire_until(detail::any_time_point deadline) {
+    return body_->acquire(1, deadline.left);
+}
+attempt counting_semaphore::try_acquire_until(std::ptrdiff_t count, detail::any_time_point deadline) {
+    return body_->acquire(count, deadline.left);
 }
 
 void counting_semaphore::start(std::ptrdiff_t count, const wait_options& how, client::completion done) {

@@ -1,6 +1,6 @@
 #include "core/calling_back.hpp"
 #include "core/engine.hpp"
-#include "locks/wait_end.hpp"
+#include "locks/combined_stop.hpp"
 
 #include <mortise/election.hpp>
 #include <mortise/error.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// What a bounded campaign answers with false.
+// A bounded campaign returns false for these.
 bool just_not_yet(std::error_code why) noexcept {
     return why == errc::busy || why == errc::timed_out;
 }
@@ -38,7 +38,7 @@ struct election::body {
     body(const body&) = delete;
     body& operator=(const body&) = delete;
 
-    struct effort;
+    struct campaign_run;
     using answer = std::optional<refusal>;  // none: it leads
 
     answer campaign(const wait_options& how);
@@ -63,54 +63,54 @@ struct election::body {
 
     mutable std::mutex mutex;
     hold term;
-    std::shared_ptr<effort> running;  // the campaign under way
+    std::shared_ptr<campaign_run> running;  // the campaign under way
 
 private:
-    std::optional<answer> begin(const std::shared_ptr<effort>& mine, const wait_options& how);
-    claim asked_by(const effort& mine, const wait_options& how) const;
-    hold finish(const effort& mine, hold elected);
+    std::optional<answer> begin(const std::shared_ptr<campaign_run>& mine, const wait_options& how);
+    claim asked_by(const campaign_run& mine, const wait_options& how) const;
+    hold finish(const campaign_run& mine, hold elected);
 };
 
-// One campaign: what ends it, and what became of it. resign() and the end of the election reach it while it runs.
-struct election::body::effort {
-    locks::wait_end end;
+// One campaign. resign() and the destructor of the election can stop it while it runs.
+struct election::body::campaign_run {
+    locks::combined_stop stop;
     std::stop_source resigned;
     hold before;  // of a term that is over
 };
 
-// None: there is something to wait for.
-std::optional<election::body::answer> election::body::begin(const std::shared_ptr<effort>& mine,
+// None: the campaign has begun.
+std::optional<election::body::answer> election::body::begin(const std::shared_ptr<campaign_run>& mine,
                                                             const wait_options& how) {
     if (engine->forked()) return no(errc::forked);
     std::scoped_lock guard{mutex};
     if (term.valid()) return answer{};
     if (running) return no(errc::busy, "this candidate is campaigning already");
-    mine->end.end_with(wanted.options.stop);
-    mine->end.end_with(how.stop);
-    mine->end.end_with(mine->resigned.get_token());
+    mine->stop.add(wanted.options.stop);
+    mine->stop.add(how.stop);
+    mine->stop.add(mine->resigned.get_token());
     mine->before = std::move(term);
     running = mine;
     return std::nullopt;
 }
 
-claim election::body::asked_by(const effort& mine, const wait_options& how) const {
+claim election::body::asked_by(const campaign_run& mine, const wait_options& how) const {
     claim asked = wanted;
     asked.options.wait = how.wait;
-    asked.options.stop = mine.end.token();
+    asked.options.stop = mine.stop.token();
     return asked;
 }
 
-// Too late: it is to be given back.
-hold election::body::finish(const effort& mine, hold elected) {
+// Answers the hold if it comes too late, to be released.
+hold election::body::finish(const campaign_run& mine, hold elected) {
     std::scoped_lock guard{mutex};
     running.reset();
-    if (mine.end.token().stop_requested()) return elected;
+    if (mine.stop.token().stop_requested()) return elected;
     term = std::move(elected);
     return {};
 }
 
 election::body::answer election::body::campaign(const wait_options& how) {
-    const auto mine = std::make_shared<effort>();
+    const auto mine = std::make_shared<campaign_run>();
     if (auto known = begin(mine, how)) return *std::move(known);
     try {
         mine->before = hold{};
@@ -131,7 +131,7 @@ election::body::answer election::body::campaign(const wait_options& how) {
 }
 
 void election::body::start_campaign(const std::shared_ptr<body>& self, const wait_options& how, completion done) {
-    const auto mine = std::make_shared<effort>();
+    const auto mine = std::make_shared<campaign_run>();
     if (auto known = self->begin(mine, how))
         return core::on_notifier(*self->engine, std::move(done))(*std::move(known));
     try {
@@ -157,7 +157,7 @@ void election::body::start_campaign(const std::shared_ptr<body>& self, const wai
 
 // The term that is over now, which may be an empty one.
 hold election::body::step_down() noexcept {
-    std::shared_ptr<effort> ended;
+    std::shared_ptr<campaign_run> ended;
     hold over;
     {
         std::scoped_lock guard{mutex};
@@ -209,17 +209,20 @@ bool election::campaign(std::stop_token stop) {
     return !no;
 }
 bool election::try_campaign() {
-    return try_campaign_within(nanoseconds::zero());
+    return try_campaign_for(nanoseconds::zero());
 }
 bool election::try_campaign(std::error_code& ec) {
     const auto no = body_->campaign({.wait = nanoseconds::zero()});
     ec = no && !just_not_yet(no->reason) ? no->reason : std::error_code{};
     return !no;
 }
-bool election::try_campaign_within(nanoseconds wait) {
-    const auto no = body_->campaign({.wait = wait});
+bool election::try_campaign_for(detail::any_duration wait) {
+    const auto no = body_->campaign({.wait = wait.left});
     if (no && !just_not_yet(no->reason)) throw_it(*no);
     return !no;
+}
+bool election::try_campaign_until(detail::any_time_point deadline) {
+    return try_campaign_for(deadline.left);
 }
 
 void election::start_campaign(const wait_options& how, completion done) {
@@ -269,9 +272,9 @@ release_result election::resign(std::error_code& ec) noexcept {
 
 std::optional<holder> election::leader() const {
     std::error_code ec;
-    auto who = leader(ec);
+    auto found = leader(ec);
     if (ec) throw_it(body_->engine->refuse(ec, name()));
-    return who;
+    return found;
 }
 std::optional<holder> election::leader(std::error_code& ec) const {
     return body_->leader(ec);

@@ -42,19 +42,19 @@ bool multi_hold::state::forked() const noexcept {
 void multi_hold::state::watch(const std::shared_ptr<state>& all) {
     for (hold& one : all->holds)
         one.on_lost([weak = std::weak_ptr(all), home = &home_of(one)] {
-            if (const auto self = weak.lock()) self->fall(*home);
+            if (const auto self = weak.lock()) self->lose(*home);
         });
 }
 
-void multi_hold::state::fall(core::engine& where) {
+void multi_hold::state::lose(core::engine& where) {
     {
         std::scoped_lock guard{mutex};
-        if (std::exchange(fallen, &where) != nullptr || released) return;
+        if (std::exchange(lost_at, &where) != nullptr || released) return;
     }
     stop.request_stop();
     {
         // Those that ended by themselves are left to release(): a store that does not answer must not delay the callbacks.
-        std::scoped_lock giving{giving_back};
+        std::scoped_lock guard_of_release{releasing};
         for (auto one = holds.rbegin(); one != holds.rend(); ++one)
             if (one->valid()) one->release();
     }
@@ -83,12 +83,12 @@ release_result multi_hold::state::release(std::error_code& ec) noexcept {
         std::scoped_lock guard{mutex};
         released = true;
     }
-    std::scoped_lock giving{giving_back};
+    std::scoped_lock guard_of_release{releasing};
     release_result worst = release_result::released;
     for (auto one = holds.rbegin(); one != holds.rend(); ++one) {
         std::error_code why;
-        const release_result said = one->release(why);
-        if (badness(said) > badness(worst)) worst = said;
+        const release_result result = one->release(why);
+        if (badness(result) > badness(worst)) worst = result;
         if (why) ec = why;
     }
     return worst;
@@ -111,10 +111,10 @@ void multi_hold::state::start_release(release_completion done) {
     all->open = holds.size();
     all->done = std::move(done);
     for (std::size_t i = holds.size(); i-- > 0;)
-        holds[i].start_release([all](release_result said, std::error_code why) {
+        holds[i].start_release([all](release_result result, std::error_code why) {
             {
                 std::scoped_lock guard{all->mutex};
-                if (badness(said) > badness(all->worst)) all->worst = said;
+                if (badness(result) > badness(all->worst)) all->worst = result;
                 if (why) all->why = why;
                 if (--all->open > 0) return;
             }
@@ -144,7 +144,7 @@ multi_hold::~multi_hold() {
         std::scoped_lock guard{state_->mutex};
         state_->released = true;
     }
-    std::scoped_lock giving{state_->giving_back};
+    std::scoped_lock guard_of_release{state_->releasing};
     while (!state_->holds.empty()) state_->holds.pop_back();  // the last taken first; detached ones stay
 }
 
@@ -174,11 +174,11 @@ void multi_hold::on_lost(unique_function<void()> fn) {
     if (!state_ || !fn || state_->forked()) return;
     std::unique_lock guard{state_->mutex};
     if (state_->released) return;
-    if (state_->fallen == nullptr) {
+    if (state_->lost_at == nullptr) {
         state_->calls.push_back(std::move(fn));
         return;
     }
-    core::engine& where = *state_->fallen;
+    core::engine& where = *state_->lost_at;
     guard.unlock();
     where.notify([fn = std::move(fn)]() mutable {
         try {

@@ -1,4 +1,4 @@
-// What several holds have in common once all are taken.
+// The state of several holds that are held together.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -16,14 +16,14 @@ namespace core {
 class engine;
 }
 
-// The callbacks of the holds keep only a weak hand on it: it owns the holds, and they must not own it.
+// It owns the holds, so their callbacks keep only a weak pointer to it.
 struct multi_hold::state {
     explicit state(std::vector<hold> taken);  // at least one
 
-    // From now on the loss of one is the loss of all. Throws errc::exhausted without a thread to tell it on.
+    // From now on, losing one is losing all. Throws errc::exhausted if no notifier thread can be started.
     static void watch(const std::shared_ptr<state>& all);
 
-    void fall(core::engine& where);  // one was lost; on the notifier of its client
+    void lose(core::engine& where);  // one was lost; on the notifier of its client
     release_result release(std::error_code& ec) noexcept;
     void start_release(release_completion done);
     bool forked() const noexcept;
@@ -31,10 +31,10 @@ struct multi_hold::state {
     std::vector<hold> holds;
     std::stop_source stop;
 
-    std::mutex giving_back;  // so that two who release wait for each other's answers; never with `mutex` held
+    std::mutex releasing;  // so that concurrent releases wait for each other; never with `mutex` held
     std::mutex mutex;
     std::vector<unique_function<void()>> calls;
-    core::engine* fallen = nullptr;  // where the first loss was told
+    core::engine* lost_at = nullptr;  // where the first loss was reported
     bool released = false;
 };
 

@@ -1,9 +1,9 @@
 #include "core/calling_back.hpp"
 #include "core/engine.hpp"
 #include "core/reentry.hpp"
-#include "locks/gathering.hpp"
+#include "locks/multi_claim.hpp"
 #include "locks/multi_hold.hpp"
-#include "locks/said_at_unlock.hpp"
+#include "locks/unlock_error.hpp"
 
 #include <mortise/error.hpp>
 #include <mortise/multi_lock.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// What try_lock answers with false.
+// try_lock returns false for these.
 bool just_busy(std::error_code why) noexcept {
     return why == errc::busy || why == errc::timed_out || why == errc::would_deadlock;
 }
@@ -40,7 +40,7 @@ struct multi_lock::body {
     static refusal refused(const locks::part& at, errc why, const std::string& what = {}) {
         return at.engine->refuse(why, at.name(), what);
     }
-    // Fork takes all clients of a process along, so one speaks for all.
+    // fork() copies all clients of a process, so one answers for all.
     bool forked() const noexcept { return parts->front()->engine->forked(); }
 
     const std::shared_ptr<const locks::parts> parts;  // shared with calls that may outlive the lock
@@ -51,15 +51,15 @@ struct multi_lock::body {
 };
 
 multi_attempt multi_lock::body::acquire(std::optional<nanoseconds> wait) const {
-    locks::gathering all{parts, {.wait = wait}};
-    while (all.wants_more()) all.took(all.engine().acquire(all.next()));
-    while (auto spare = all.to_give_back()) spare->release();
+    locks::multi_claim all{parts, {.wait = wait}};
+    while (all.wants_more()) all.record(all.engine().acquire(all.next()));
+    while (auto spare = all.next_to_release()) spare->release();
     return all.answer();
 }
 
-// The same, one call back after the other. Whatever is called here comes back once, so each step has the only hand on it.
+// The same with callbacks. Every call completes once, so only one step runs at a time.
 struct multi_lock::body::run : std::enable_shared_from_this<run> {
-    locks::gathering all;
+    locks::multi_claim all;
     unique_function<void(multi_attempt)> done;
 
     run(std::shared_ptr<const locks::parts> of, const wait_options& how, unique_function<void(multi_attempt)> then)
@@ -69,11 +69,11 @@ struct multi_lock::body::run : std::enable_shared_from_this<run> {
         core::engine& at = all.engine();
         if (all.wants_more()) {
             client::completion told = [self = shared_from_this()](attempt got) {
-                self->all.took(std::move(got));
+                self->all.record(std::move(got));
                 self->go_on();
             };
             at.start(all.next(), core::on_notifier(at, std::move(told)));
-        } else if (auto spare = all.to_give_back()) {
+        } else if (auto spare = all.next_to_release()) {
             spare->start_release([self = shared_from_this()](release_result, std::error_code) { self->go_on(); });
         } else {
             core::on_notifier(at, std::move(done))(all.answer());
@@ -92,7 +92,7 @@ std::optional<refusal> multi_lock::body::lock(std::optional<nanoseconds> wait) {
         }
     multi_attempt got = acquire(wait);
     if (!got) return got.refusal();
-    // A second handle on each hold shows every other lock of this thread that it is inside.
+    // A second handle on each hold shows other locks of this thread that it holds these names.
     const auto holds = got->holds();
     for (std::size_t i = 0; i < parts->size(); ++i)
         (*parts)[i]->frames->insert(
@@ -118,7 +118,7 @@ std::error_code multi_lock::body::unlock() noexcept {
     std::error_code ec;
     const release_result result = mine.mapped().release(ec);
     for (const auto& one : *parts) one->frames->leave(one->place, me);
-    return locks::said_at_unlock(result, ec);
+    return locks::unlock_error(result, ec);
 }
 
 multi_lock::body::~body() {
@@ -163,8 +163,11 @@ multi_hold multi_lock::acquire(std::error_code& ec) {
 multi_attempt multi_lock::try_acquire() {
     return body_->acquire(nanoseconds::zero());
 }
-multi_attempt multi_lock::try_acquire_within(nanoseconds wait) {
-    return body_->acquire(wait);
+multi_attempt multi_lock::try_acquire_for(detail::any_duration wait) {
+    return body_->acquire(wait.left);
+}
+multi_attempt multi_lock::try_acquire_until(detail::any_time_point deadline) {
+    return body_->acquire(deadline.left);
 }
 
 void multi_lock::start(const wait_options& how, completion done) {
@@ -180,17 +183,20 @@ void multi_lock::lock(std::error_code& ec) {
     ec = no ? no->reason : std::error_code{};
 }
 bool multi_lock::try_lock() {
-    return try_lock_within(nanoseconds::zero());
+    return try_lock_for(nanoseconds::zero());
 }
 bool multi_lock::try_lock(std::error_code& ec) {
     const auto no = body_->lock(nanoseconds::zero());
     ec = no && !just_busy(no->reason) ? no->reason : std::error_code{};
     return !no;
 }
-bool multi_lock::try_lock_within(nanoseconds wait) {
-    const auto no = body_->lock(wait);
+bool multi_lock::try_lock_for(detail::any_duration wait) {
+    const auto no = body_->lock(wait.left);
     if (no && !just_busy(no->reason)) throw error(no->reason, no->describe());
     return !no;
+}
+bool multi_lock::try_lock_until(detail::any_time_point deadline) {
+    return try_lock_for(deadline.left);
 }
 void multi_lock::unlock() noexcept {
     body_->unlock();

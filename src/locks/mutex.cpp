@@ -1,11 +1,11 @@
-#include "locks/owned.hpp"
+#include "locks/owned_lock.hpp"
 
 #include <mortise/mutex.hpp>
 
 namespace mortise::inline v0 {
 
-struct mutex::body : locks::owned {
-    using owned::owned;
+struct mutex::body : locks::owned_lock {
+    using owned_lock::owned_lock;
 };
 
 mutex::mutex(client& locks, std::string_view name, claim_options options)
@@ -16,16 +16,19 @@ void mutex::lock() {
     body_->lock_or_throw(core::this_thread_key());
 }
 void mutex::lock(std::error_code& ec) {
-    body_->lock_or_say(core::this_thread_key(), ec);
+    body_->lock_or_report(core::this_thread_key(), ec);
 }
 bool mutex::try_lock() {
-    return try_lock_within(std::chrono::nanoseconds::zero());
+    return body_->try_or_throw(core::this_thread_key(), std::chrono::nanoseconds::zero());
 }
 bool mutex::try_lock(std::error_code& ec) {
-    return body_->try_or_say(core::this_thread_key(), ec);
+    return body_->try_or_report(core::this_thread_key(), ec);
 }
-bool mutex::try_lock_within(std::chrono::nanoseconds wait) {
-    return body_->try_or_throw(core::this_thread_key(), wait);
+bool mutex::try_lock_for(detail::any_duration wait) {
+    return body_->try_or_throw(core::this_thread_key(), wait.left);
+}
+bool mutex::try_lock_until(detail::any_time_point deadline) {
+    return body_->try_or_throw(core::this_thread_key(), deadline.left);
 }
 void mutex::unlock() noexcept {
     body_->unlock(core::this_thread_key());

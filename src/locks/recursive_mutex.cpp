@@ -1,11 +1,11 @@
-#include "locks/owned.hpp"
+#include "locks/owned_lock.hpp"
 
 #include <mortise/recursive_mutex.hpp>
 
 namespace mortise::inline v0 {
 
-struct recursive_mutex::body : locks::owned {
-    using owned::owned;
+struct recursive_mutex::body : locks::owned_lock {
+    using owned_lock::owned_lock;
 };
 
 recursive_mutex::recursive_mutex(client& locks, std::string_view name, claim_options options)
@@ -16,29 +16,38 @@ void recursive_mutex::lock() {
     body_->lock_or_throw(core::this_thread_key());
 }
 void recursive_mutex::lock(std::error_code& ec) {
-    body_->lock_or_say(core::this_thread_key(), ec);
+    body_->lock_or_report(core::this_thread_key(), ec);
 }
 void recursive_mutex::lock(const owner& who) {
     body_->lock_or_throw(who.id());
 }
 void recursive_mutex::lock(const owner& who, std::error_code& ec) {
-    body_->lock_or_say(who.id(), ec);
+    body_->lock_or_report(who.id(), ec);
 }
 
 bool recursive_mutex::try_lock() {
-    return try_lock_within(nullptr, std::chrono::nanoseconds::zero());
+    return body_->try_or_throw(core::this_thread_key(), std::chrono::nanoseconds::zero());
 }
 bool recursive_mutex::try_lock(std::error_code& ec) {
-    return body_->try_or_say(core::this_thread_key(), ec);
+    return body_->try_or_report(core::this_thread_key(), ec);
 }
 bool recursive_mutex::try_lock(const owner& who) {
-    return try_lock_within(&who, std::chrono::nanoseconds::zero());
+    return body_->try_or_throw(who.id(), std::chrono::nanoseconds::zero());
 }
 bool recursive_mutex::try_lock(const owner& who, std::error_code& ec) {
-    return body_->try_or_say(who.id(), ec);
+    return body_->try_or_report(who.id(), ec);
 }
-bool recursive_mutex::try_lock_within(const owner* who, std::chrono::nanoseconds wait) {
-    return body_->try_or_throw(who != nullptr ? who->id() : core::this_thread_key(), wait);
+bool recursive_mutex::try_lock_for(detail::any_duration wait) {
+    return body_->try_or_throw(core::this_thread_key(), wait.left);
+}
+bool recursive_mutex::try_lock_for(const owner& who, detail::any_duration wait) {
+    return body_->try_or_throw(who.id(), wait.left);
+}
+bool recursive_mutex::try_lock_until(detail::any_time_point deadline) {
+    return body_->try_or_throw(core::this_thread_key(), deadline.left);
+}
+bool recursive_mutex::try_lock_until(const owner& who, detail::any_time_point deadline) {
+    return body_->try_or_throw(who.id(), deadline.left);
 }
 
 void recursive_mutex::unlock() noexcept {

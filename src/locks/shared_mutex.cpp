@@ -1,4 +1,4 @@
-#include "locks/owned.hpp"
+#include "locks/owned_lock.hpp"
 
 #include <mortise/shared_mutex.hpp>
 
@@ -10,6 +10,8 @@ constexpr std::uint32_t all = std::uint32_t{1} << 31;
 constexpr std::uint32_t read = 1;
 constexpr std::uint32_t upgradeable_read = all / 2 + 1;
 
+enum class way : unsigned char { reading, upgradeable, writing };
+
 constexpr std::chrono::nanoseconds no_wait{0};
 
 wait_options at_once_unless_told(wait_options how) {
@@ -19,13 +21,14 @@ wait_options at_once_unless_told(wait_options how) {
 
 }  // namespace
 
-struct shared_mutex::body : locks::owned {
-    using owned::owned;
+struct shared_mutex::body : locks::owned_lock {
+    using owned_lock::owned_lock;
 
     static std::uint32_t weight(way in) {
         return in == way::reading ? read : in == way::upgradeable ? upgradeable_read : all;
     }
-    locks::outcome take(way in, wait_for wait) { return lock(core::this_thread_key(), wait, weight(in)); }
+    locks::lock_reply take(way in, wait_for wait) { return lock(core::this_thread_key(), wait, weight(in)); }
+    bool try_take(way in, std::chrono::nanoseconds wait) { return take(in, wait).or_busy(); }
     // Down is always safe; up, only from an upgradeable read.
     template <class Exchange>
     static auto step_to(way in, Exchange exchange) {
@@ -40,7 +43,7 @@ struct shared_mutex::body : locks::owned {
         return exchange(read, {all, upgradeable_read});
     }
     using weights = std::initializer_list<std::uint32_t>;
-    locks::outcome become(way in, wait_for wait) {
+    locks::lock_reply become(way in, wait_for wait) {
         return step_to(
             in, [&](std::uint32_t to, weights from) { return exchange(core::this_thread_key(), wait, to, from); });
     }
@@ -57,10 +60,6 @@ shared_mutex::shared_mutex(client& locks, std::string_view name, claim_options o
     : body_(std::make_unique<body>(locks, name, std::move(options), all, locks::nesting::refused)) {}
 shared_mutex::~shared_mutex() = default;
 
-bool shared_mutex::try_within(way in, std::chrono::nanoseconds wait) {
-    return body_->take(in, wait).or_busy();
-}
-
 void shared_mutex::lock() {
     body_->take(way::writing, std::nullopt).or_throw();
 }
@@ -68,10 +67,16 @@ void shared_mutex::lock(std::error_code& ec) {
     ec = body_->take(way::writing, std::nullopt).code;
 }
 bool shared_mutex::try_lock() {
-    return try_within(way::writing, no_wait);
+    return body_->try_take(way::writing, no_wait);
 }
 bool shared_mutex::try_lock(std::error_code& ec) {
     return body_->take(way::writing, no_wait).or_busy(ec);
+}
+bool shared_mutex::try_lock_for(detail::any_duration wait) {
+    return body_->try_take(way::writing, wait.left);
+}
+bool shared_mutex::try_lock_until(detail::any_time_point deadline) {
+    return body_->try_take(way::writing, deadline.left);
 }
 void shared_mutex::unlock() noexcept {
     body_->leave(way::writing);
@@ -87,10 +92,16 @@ void shared_mutex::lock_shared(std::error_code& ec) {
     ec = body_->take(way::reading, std::nullopt).code;
 }
 bool shared_mutex::try_lock_shared() {
-    return try_within(way::reading, no_wait);
+    return body_->try_take(way::reading, no_wait);
 }
 bool shared_mutex::try_lock_shared(std::error_code& ec) {
     return body_->take(way::reading, no_wait).or_busy(ec);
+}
+bool shared_mutex::try_lock_shared_for(detail::any_duration wait) {
+    return body_->try_take(way::reading, wait.left);
+}
+bool shared_mutex::try_lock_shared_until(detail::any_time_point deadline) {
+    return body_->try_take(way::reading, deadline.left);
 }
 void shared_mutex::unlock_shared() noexcept {
     body_->leave(way::reading);
@@ -106,10 +117,16 @@ void shared_mutex::lock_upgradeable(std::error_code& ec) {
     ec = body_->take(way::upgradeable, std::nullopt).code;
 }
 bool shared_mutex::try_lock_upgradeable() {
-    return try_within(way::upgradeable, no_wait);
+    return body_->try_take(way::upgradeable, no_wait);
 }
 bool shared_mutex::try_lock_upgradeable(std::error_code& ec) {
     return body_->take(way::upgradeable, no_wait).or_busy(ec);
+}
+bool shared_mutex::try_lock_upgradeable_for(detail::any_duration wait) {
+    return body_->try_take(way::upgradeable, wait.left);
+}
+bool shared_mutex::try_lock_upgradeable_until(detail::any_time_point deadline) {
+    return body_->try_take(way::upgradeable, deadline.left);
 }
 void shared_mutex::unlock_upgradeable() noexcept {
     body_->leave(way::upgradeable);
@@ -125,16 +142,16 @@ void shared_mutex::upgrade(std::error_code& ec) {
     ec = body_->become(way::writing, std::nullopt).code;
 }
 bool shared_mutex::try_upgrade() {
-    return try_upgrade_within(no_wait);
+    return try_upgrade_for(no_wait);
 }
 bool shared_mutex::try_upgrade(std::error_code& ec) {
-    const locks::outcome got = body_->become(way::writing, no_wait);
+    const locks::lock_reply got = body_->become(way::writing, no_wait);
     if (got.code != errc::would_deadlock) return got.or_busy(ec);
     ec = got.code;  // it will never do
     return false;
 }
-bool shared_mutex::try_upgrade_within(std::chrono::nanoseconds wait) {
-    const locks::outcome got = body_->become(way::writing, wait);
+bool shared_mutex::try_upgrade_for(detail::any_duration wait) {
+    const locks::lock_reply got = body_->become(way::writing, wait.left);
     if (got.code == errc::would_deadlock) got.or_throw();
     return got.or_busy();
 }

@@ -1,8 +1,8 @@
-// What the mutexes have in common: one claim per owner, and a count.
+// What the mutexes share: one claim per owner, and a count.
 #pragma once
 
 #include "core/reentry.hpp"
-#include "locks/wait_end.hpp"
+#include "locks/lock_call.hpp"
 
 #include <mortise/claim.hpp>
 #include <mortise/client.hpp>
@@ -24,40 +24,40 @@ namespace mortise::inline v0::locks {
 
 enum class nesting { refused, counted };
 
-// An answer that a throwing form throws and an error_code form reports.
-struct outcome {
+// What lock() answers. Forms that throw throw it, forms with an error_code report it.
+struct lock_reply {
     std::error_code code{};
     std::string detail{};
 
     explicit operator bool() const noexcept { return !code; }
-    bool just_busy() const noexcept;  // what try_lock answers with false
+    bool just_busy() const noexcept;  // try_lock returns false
     void or_throw() const;
 
-    // True, or false if just busy; the rest is thrown, or told.
+    // True if locked, false if just busy. Other errors are thrown, or reported.
     bool or_busy() const;
     bool or_busy(std::error_code& ec) const noexcept;
 };
 
-class owned {
+class owned_lock {
 public:
     using wait_for = std::optional<std::chrono::nanoseconds>;  // none: for ever
 
-    owned(client& locks, std::string_view name, claim_options options, std::uint32_t capacity, nesting when_held);
-    ~owned();
-    owned(const owned&) = delete;
-    owned& operator=(const owned&) = delete;
+    owned_lock(client& locks, std::string_view name, claim_options options, std::uint32_t capacity, nesting when_held);
+    ~owned_lock();
+    owned_lock(const owned_lock&) = delete;
+    owned_lock& operator=(const owned_lock&) = delete;
 
     // With the whole capacity, or a part of it.
-    outcome lock(core::owner_key who, wait_for wait) { return lock(who, wait, claim_.capacity); }
-    outcome lock(core::owner_key who, wait_for wait, std::uint32_t weight);
-    std::error_code unlock(core::owner_key who) noexcept;
-    std::error_code unlock(core::owner_key who, std::uint32_t weight) noexcept;  // not_owner: locked in another way
+    lock_reply lock(core::owner_key owner, wait_for wait) { return lock(owner, wait, claim_.capacity); }
+    lock_reply lock(core::owner_key owner, wait_for wait, std::uint32_t weight);
+    std::error_code unlock(core::owner_key owner) noexcept;
+    std::error_code unlock(core::owner_key owner, std::uint32_t weight) noexcept;  // not_owner: locked in another way
 
     // The owner's hold becomes one of another weight in one step. `from`: the weights from which that cannot deadlock.
-    outcome exchange(core::owner_key who, wait_for wait, std::uint32_t weight,
-                     std::initializer_list<std::uint32_t> from);
+    lock_reply exchange(core::owner_key owner, wait_for wait, std::uint32_t weight,
+                        std::initializer_list<std::uint32_t> from);
 
-    // The handle form: no owner counts, and the answer is a hold. Without how.wait it waits for ever.
+    // The handle form: the hold belongs to no owner. Without how.wait it waits for ever.
     attempt acquire(std::uint32_t weight, const wait_options& how) const;
     void start(std::uint32_t weight, const wait_options& how, unique_function<void(attempt)> done) const;
 
@@ -67,19 +67,19 @@ public:
     void start_exchange(const mortise::hold& old, const wait_options& how, std::uint32_t weight,
                         std::initializer_list<std::uint32_t> from, unique_function<void(attempt)> done) const;
 
-    const mortise::hold& hold(core::owner_key who) const;
+    const mortise::hold& hold(core::owner_key owner) const;
     const std::string& name() const noexcept { return claim_.name; }
 
-    // The three public shapes of a verb.
-    void lock_or_throw(core::owner_key who) { lock(who, std::nullopt).or_throw(); }
-    void lock_or_say(core::owner_key who, std::error_code& ec) { ec = lock(who, std::nullopt).code; }
-    bool try_or_throw(core::owner_key who, std::chrono::nanoseconds wait) { return lock(who, wait).or_busy(); }
-    bool try_or_say(core::owner_key who, std::error_code& ec) { return lock(who, wait_for{0}).or_busy(ec); }
+    // The public forms of a verb.
+    void lock_or_throw(core::owner_key owner) { lock(owner, std::nullopt).or_throw(); }
+    void lock_or_report(core::owner_key owner, std::error_code& ec) { ec = lock(owner, std::nullopt).code; }
+    bool try_or_throw(core::owner_key owner, std::chrono::nanoseconds wait) { return lock(owner, wait).or_busy(); }
+    bool try_or_report(core::owner_key owner, std::error_code& ec) { return lock(owner, wait_for{0}).or_busy(ec); }
 
 private:
-    outcome enter_again(core::reentry::frame& frame);
-    outcome say(errc why, const std::string& what = {}) const;
-    one_call call(std::uint32_t weight, const wait_options& how) const;
+    lock_reply enter_again(core::reentry::frame& frame);
+    lock_reply refuse(errc why, const std::string& what = {}) const;
+    lock_call call(std::uint32_t weight, const wait_options& how) const;
     std::optional<refusal> objection(const mortise::hold& old, std::uint32_t weight,
                                      std::initializer_list<std::uint32_t> from) const;
 

@@ -1,15 +1,15 @@
-// How several names are taken: one after the other, in an order that everybody keeps. It asks nobody itself: told what came
-// of one claim, it says what comes next, so the form that blocks and the one that calls back are the same.
+// Claims several names in one fixed order. It sends no request itself: given the answer to one claim, it says what to do next,
+// so the blocking form and the form with a callback share it.
 //
-//   wants_more() --> next(), ask for it, took(answer) --> ... all taken
-//        |                                            \-> refused, or one that was taken is lost: to_give_back(), the last
-//        |                                                taken first, until there is none
+//   wants_more() --> claim next() --> record(answer) --> ... until all are held
+//        |                                          \-> one is refused, or a hold is lost: release what
+//        |                                              next_to_release() gives, the latest first
 //        no --> answer()
 #pragma once
 
 #include "core/engine.hpp"
 #include "core/reentry.hpp"
-#include "locks/wait_end.hpp"
+#include "locks/combined_stop.hpp"
 
 #include <mortise/attempt.hpp>
 #include <mortise/claim.hpp>
@@ -28,7 +28,7 @@
 
 namespace mortise::inline v0::locks {
 
-// One name, and where it is.
+// One of the names, and its client.
 struct part {
     std::shared_ptr<core::engine> engine;
     std::shared_ptr<core::reentry> frames;
@@ -50,15 +50,15 @@ struct part {
 };
 using parts = std::vector<std::unique_ptr<part>>;
 
-// Sorted, without repeats. Throws invalid_option for none at all.
+// Sorted, without duplicates. Throws invalid_option if there is none.
 std::shared_ptr<const parts> in_order(parts given);
 
-// What is left of the caller's wait; every name is asked with the same deadline.
+// What is left of the caller's wait. All names share one deadline.
 class countdown {
 public:
     countdown(const spi::clock& clock, std::optional<std::chrono::nanoseconds> wait);
     std::optional<std::chrono::nanoseconds> left() const;
-    // Who wanted to wait is told that time ran out, also if none was left for the last name.
+    // A caller that wanted to wait is answered timed_out, even if no time was left for the last name and it was just busy.
     std::error_code reason(std::error_code why) const;
 
 private:
@@ -67,18 +67,18 @@ private:
     std::optional<boot_clock::time_point> deadline_;
 };
 
-class gathering {
+class multi_claim {
 public:
-    gathering(std::shared_ptr<const parts> of, const wait_options& how);
-    gathering(const gathering&) = delete;
-    gathering& operator=(const gathering&) = delete;
+    multi_claim(std::shared_ptr<const parts> of, const wait_options& how);
+    multi_claim(const multi_claim&) = delete;
+    multi_claim& operator=(const multi_claim&) = delete;
 
-    bool wants_more() const noexcept { return !no_ && taken_.size() < parts_->size(); }
-    claim next() const;                     // to be asked of engine()
-    core::engine& engine() const noexcept;  // of the name that is next, or was last
-    void took(attempt got);
+    bool wants_more() const noexcept { return !refused_ && taken_.size() < parts_->size(); }
+    claim next() const;                     // for engine()
+    core::engine& engine() const noexcept;  // of the next name, or of the last one
+    void record(attempt answer);
 
-    std::optional<hold> to_give_back();  // release it, and ask again
+    std::optional<hold> next_to_release();  // release it, then call again
     multi_attempt answer();
 
 private:
@@ -90,9 +90,9 @@ private:
     const countdown time_;
     const std::stop_token lock_stop_;
     const std::stop_token call_stop_;
-    wait_end end_;
+    combined_stop stop_;
     std::vector<hold> taken_;
-    std::optional<multi_attempt> no_;
+    std::optional<multi_attempt> refused_;
     core::engine* last_;
 };
 

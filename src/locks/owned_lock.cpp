@@ -1,8 +1,8 @@
-#include "locks/owned.hpp"
+#include "locks/owned_lock.hpp"
 
 #include "core/calling_back.hpp"
 #include "core/engine.hpp"
-#include "locks/said_at_unlock.hpp"
+#include "locks/unlock_error.hpp"
 
 #include <mortise/error.hpp>
 
@@ -10,25 +10,26 @@
 
 namespace mortise::inline v0::locks {
 
-bool outcome::just_busy() const noexcept {
+bool lock_reply::just_busy() const noexcept {
     return code == errc::busy || code == errc::timed_out || code == errc::would_deadlock;
 }
 
-void outcome::or_throw() const {
+void lock_reply::or_throw() const {
     if (code) throw error(code, detail);
 }
 
-bool outcome::or_busy() const {
+bool lock_reply::or_busy() const {
     if (code && !just_busy()) or_throw();
     return !code;
 }
 
-bool outcome::or_busy(std::error_code& ec) const noexcept {
+bool lock_reply::or_busy(std::error_code& ec) const noexcept {
     ec = just_busy() ? std::error_code{} : code;
     return !code;
 }
 
-owned::owned(client& locks, std::string_view name, claim_options options, std::uint32_t capacity, nesting when_held)
+owned_lock::owned_lock(client& locks, std::string_view name, claim_options options, std::uint32_t capacity,
+                       nesting when_held)
     : engine_(core::access::engine_of(locks)),
       frames_(core::access::frames_of(locks)),
       nesting_(when_held),
@@ -37,7 +38,7 @@ owned::owned(client& locks, std::string_view name, claim_options options, std::u
     engine_->check(claim_);
 }
 
-owned::~owned() {
+owned_lock::~owned_lock() {
     if (engine_->forked()) {
         new std::shared_ptr<core::reentry>(frames_);  // the parent's: leaked, not closed
         return;
@@ -45,58 +46,58 @@ owned::~owned() {
     if (inside_.load() > 0) frames_->extract_through(this);  // destroying the holds releases them
 }
 
-outcome owned::lock(core::owner_key who, wait_for wait, std::uint32_t weight) {
-    if (engine_->forked()) return say(errc::forked);
-    if (core::reentry::frame* frame = frames_->find(place_, who)) return enter_again(*frame);
+lock_reply owned_lock::lock(core::owner_key owner, wait_for wait, std::uint32_t weight) {
+    if (engine_->forked()) return refuse(errc::forked);
+    if (core::reentry::frame* frame = frames_->find(place_, owner)) return enter_again(*frame);
     claim wanted = claim_;
     wanted.weight = weight;
     wanted.options.wait = wait;
-    attempt got = engine_->acquire(std::move(wanted), {who, frames_.get()});
+    attempt got = engine_->acquire(std::move(wanted), {owner, frames_.get()});
     if (!got) return {got.reason(), got.refusal().describe()};
-    frames_->insert(place_, who, {*std::move(got), this, 1, weight, nesting_ == nesting::counted});
+    frames_->insert(place_, owner, {*std::move(got), this, 1, weight, nesting_ == nesting::counted});
     inside_.fetch_add(1);
     return {};
 }
 
-outcome owned::exchange(core::owner_key who, wait_for wait, std::uint32_t weight,
-                        std::initializer_list<std::uint32_t> from) {
-    if (engine_->forked()) return say(errc::forked);
-    core::reentry::frame* frame = frames_->find(place_, who);
-    if (frame == nullptr) return say(errc::not_owner, "this owner has not locked it");
+lock_reply owned_lock::exchange(core::owner_key owner, wait_for wait, std::uint32_t weight,
+                                std::initializer_list<std::uint32_t> from) {
+    if (engine_->forked()) return refuse(errc::forked);
+    core::reentry::frame* frame = frames_->find(place_, owner);
+    if (frame == nullptr) return refuse(errc::not_owner, "this owner has not locked it");
     if (frame->weight == weight) return {};
     if (std::find(from.begin(), from.end(), frame->weight) == from.end())
-        return say(errc::would_deadlock,
-                   "a plain read cannot be upgraded: two would wait for each other; "
-                   "lock_upgradeable instead");
+        return refuse(errc::would_deadlock,
+                      "a plain read cannot be upgraded: two would wait for each other; "
+                      "lock_upgradeable instead");
     if (!engine_->store().promises().upgrades)
-        return say(errc::unsupported, "the " + engine_->store().promises().store +
-                                          " store does not promise upgrades; unlock, then lock anew");
+        return refuse(errc::unsupported, "the " + engine_->store().promises().store +
+                                             " store does not promise upgrades; unlock, then lock anew");
     claim wanted = claim_;
     wanted.weight = weight;
     wanted.options.wait = wait;
-    attempt got = engine_->acquire(std::move(wanted), {who, frames_.get()}, core::claimant::of(frame->hold));
+    attempt got = engine_->acquire(std::move(wanted), {owner, frames_.get()}, core::claimant::of(frame->hold));
     if (!got) return {got.reason(), got.refusal().describe()};
-    frames_->replace(*frame, place_, who, *std::move(got), weight);
+    frames_->replace(*frame, place_, owner, *std::move(got), weight);
     return {};
 }
 
-one_call owned::call(std::uint32_t weight, const wait_options& how) const {
-    one_call mine{claim_, how};
+lock_call owned_lock::call(std::uint32_t weight, const wait_options& how) const {
+    lock_call mine{claim_, how};
     mine.wanted().weight = weight;
     return mine;
 }
 
-attempt owned::acquire(std::uint32_t weight, const wait_options& how) const {
+attempt owned_lock::acquire(std::uint32_t weight, const wait_options& how) const {
     return call(weight, how).acquire(*engine_);
 }
 
-void owned::start(std::uint32_t weight, const wait_options& how, unique_function<void(attempt)> done) const {
+void owned_lock::start(std::uint32_t weight, const wait_options& how, unique_function<void(attempt)> done) const {
     core::check_completion(done);
     call(weight, how).start(*engine_, core::on_notifier(*engine_, std::move(done)));
 }
 
-std::optional<refusal> owned::objection(const mortise::hold& old, std::uint32_t weight,
-                                        std::initializer_list<std::uint32_t> from) const {
+std::optional<refusal> owned_lock::objection(const mortise::hold& old, std::uint32_t weight,
+                                             std::initializer_list<std::uint32_t> from) const {
     const auto no = [&](errc why, const std::string& what) { return engine_->refuse(why, name(), what); };
     if (engine_->forked()) return no(errc::forked, {});
     const auto& held = core::claimant::of(old);
@@ -118,37 +119,37 @@ std::optional<refusal> owned::objection(const mortise::hold& old, std::uint32_t 
     return std::nullopt;
 }
 
-attempt owned::exchange(const mortise::hold& old, const wait_options& how, std::uint32_t weight,
-                        std::initializer_list<std::uint32_t> from) const {
+attempt owned_lock::exchange(const mortise::hold& old, const wait_options& how, std::uint32_t weight,
+                             std::initializer_list<std::uint32_t> from) const {
     if (auto no = objection(old, weight, from)) return *std::move(no);
     return call(weight, how).acquire(*engine_, core::claimant::of(old));
 }
 
-void owned::start_exchange(const mortise::hold& old, const wait_options& how, std::uint32_t weight,
-                           std::initializer_list<std::uint32_t> from, unique_function<void(attempt)> done) const {
+void owned_lock::start_exchange(const mortise::hold& old, const wait_options& how, std::uint32_t weight,
+                                std::initializer_list<std::uint32_t> from, unique_function<void(attempt)> done) const {
     core::check_completion(done);
     auto told = core::on_notifier(*engine_, std::move(done));
     if (auto no = objection(old, weight, from)) return told(*std::move(no));
     call(weight, how).start(*engine_, std::move(told), core::claimant::of(old));
 }
 
-outcome owned::enter_again(core::reentry::frame& frame) {
+lock_reply owned_lock::enter_again(core::reentry::frame& frame) {
     if (!frame.hold.valid())
-        return say(errc::lost, "this owner's hold has ended; unlock what was locked, then lock anew");
+        return refuse(errc::lost, "this owner's hold has ended; unlock what was locked, then lock anew");
     if (nesting_ != nesting::counted || !frame.recursive)
-        return say(errc::would_deadlock, "this owner holds it already; use recursive_mutex throughout to nest");
+        return refuse(errc::would_deadlock, "this owner holds it already; use recursive_mutex throughout to nest");
     ++frame.depth;
     engine_->renew_early(*core::claimant::of(frame.hold));
     return {};
 }
 
-outcome owned::say(errc why, const std::string& what) const {
+lock_reply owned_lock::refuse(errc why, const std::string& what) const {
     return {why, engine_->refuse(why, name(), what).detail};
 }
 
-std::error_code owned::unlock(core::owner_key who) noexcept {
+std::error_code owned_lock::unlock(core::owner_key owner) noexcept {
     if (engine_->forked()) return errc::forked;
-    core::reentry::departure left = frames_->leave(place_, who);
+    core::reentry::departure left = frames_->leave(place_, owner);
     if (core::reentry::frame* outer = left.inside) {
         if (!outer->hold.valid()) return errc::lost;
         engine_->renew_early(*core::claimant::of(outer->hold));
@@ -160,22 +161,22 @@ std::error_code owned::unlock(core::owner_key who) noexcept {
     }
     if (left.last->through == this) inside_.fetch_sub(1);
     std::error_code ec;
-    const release_result freed = left.last->hold.release(ec);
-    return said_at_unlock(freed, ec);
+    const release_result result = left.last->hold.release(ec);
+    return unlock_error(result, ec);
 }
 
-std::error_code owned::unlock(core::owner_key who, std::uint32_t weight) noexcept {
+std::error_code owned_lock::unlock(core::owner_key owner, std::uint32_t weight) noexcept {
     if (engine_->forked()) return errc::forked;
-    const core::reentry::frame* frame = frames_->find(place_, who);
-    if (frame != nullptr && frame->weight == weight) return unlock(who);
+    const core::reentry::frame* frame = frames_->find(place_, owner);
+    if (frame != nullptr && frame->weight == weight) return unlock(owner);
     engine_->emit(event_kind::released, name(), {}, errc::not_owner);
     return errc::not_owner;
 }
 
-const mortise::hold& owned::hold(core::owner_key who) const {
-    if (engine_->forked()) say(errc::forked).or_throw();
-    const core::reentry::frame* frame = frames_->find(place_, who);
-    if (frame == nullptr) say(errc::not_owner, "this owner has not locked it").or_throw();
+const mortise::hold& owned_lock::hold(core::owner_key owner) const {
+    if (engine_->forked()) refuse(errc::forked).or_throw();
+    const core::reentry::frame* frame = frames_->find(place_, owner);
+    if (frame == nullptr) refuse(errc::not_owner, "this owner has not locked it").or_throw();
     return frame->hold;
 }
 

@@ -1,4 +1,4 @@
-// What unlock() says.
+// The error_code of unlock().
 #pragma once
 
 #include <mortise/config.hpp>
@@ -9,9 +9,9 @@
 
 namespace mortise::inline v0::locks {
 
-// Nothing if the lock was freed, or will be; `unknown` is what was said of a store that did not answer.
-inline std::error_code said_at_unlock(release_result freed, std::error_code unknown) noexcept {
-    switch (freed) {
+// None if the lock was released, or will be. `unknown`: the error if the store did not answer.
+inline std::error_code unlock_error(release_result result, std::error_code unknown) noexcept {
+    switch (result) {
         case release_result::released:
         case release_result::sent:
             return {};

@@ -1,4 +1,4 @@
-#include "locks/gathering.hpp"
+#include "locks/multi_claim.hpp"
 
 #include "locks/multi_hold.hpp"
 
@@ -59,59 +59,59 @@ std::error_code countdown::reason(std::error_code why) const {
     return deadline_ && why == errc::busy ? errc::timed_out : why;
 }
 
-gathering::gathering(std::shared_ptr<const parts> of, const wait_options& how)
+multi_claim::multi_claim(std::shared_ptr<const parts> of, const wait_options& how)
     : parts_(std::move(of)),
       time_(parts_->front()->engine->clock(), how.wait),
       lock_stop_(parts_->front()->wanted.options.stop),
       call_stop_(how.stop),
       last_(parts_->front()->engine.get()) {
-    end_.end_with(lock_stop_);
-    end_.end_with(call_stop_);
+    stop_.add(lock_stop_);
+    stop_.add(call_stop_);
     taken_.reserve(parts_->size());
 }
 
-core::engine& gathering::engine() const noexcept {
+core::engine& multi_claim::engine() const noexcept {
     return wants_more() ? *current().engine : *last_;
 }
 
-claim gathering::next() const {
+claim multi_claim::next() const {
     claim wanted = current().wanted;
     wanted.options.wait = time_.left();
-    wanted.options.stop = end_.token();
+    wanted.options.stop = stop_.token();
     return wanted;
 }
 
-const part* gathering::lost_one() const noexcept {
+const part* multi_claim::lost_one() const noexcept {
     for (std::size_t i = 0; i < taken_.size(); ++i)
         if (!taken_[i].valid()) return (*parts_)[i].get();
     return nullptr;
 }
 
-void gathering::refuse(refusal why, const part& at) {
-    no_.emplace(std::move(why), at.name());
+void multi_claim::refuse(refusal why, const part& at) {
+    refused_.emplace(std::move(why), at.name());
 }
 
-void gathering::took(attempt got) {
+void multi_claim::record(attempt answer) {
     const part& one = current();
     last_ = one.engine.get();
     const part* const lost = lost_one();
-    const bool granted = static_cast<bool>(got);
+    const bool granted = static_cast<bool>(answer);
     if (granted && lost == nullptr) {
         try {
-            taken_.push_back(*std::move(got));
-            if (parts_->size() > 1) end_.end_with(taken_.back().lost());
+            taken_.push_back(*std::move(answer));
+            if (parts_->size() > 1) stop_.add(taken_.back().lost());
         } catch (const error& e) {
             refuse({.reason = e.code(), .detail = e.what()}, one);
         }
         return;
     }
     const bool by_caller = lock_stop_.stop_requested() || call_stop_.stop_requested();
-    const bool cut_short = got.reason() == errc::cancelled && !by_caller;
-    if (granted) taken_.push_back(*std::move(got));
+    const bool cut_short = answer.reason() == errc::cancelled && !by_caller;
+    if (granted) taken_.push_back(*std::move(answer));
     if (lost != nullptr && (granted || cut_short))
-        return refuse(lost->engine->refuse(errc::lost, lost->name(), "it was lost while the others were waited for"),
+        return refuse(lost->engine->refuse(errc::lost, lost->name(), "it was lost while waiting for the other names"),
                       *lost);
-    refusal why = got.refusal();
+    refusal why = answer.refusal();
     if (const auto reason = time_.reason(why.reason); reason != why.reason) {
         why.detail = one.engine->refuse(reason, one.name()).detail;
         why.reason = reason;
@@ -119,15 +119,15 @@ void gathering::took(attempt got) {
     refuse(std::move(why), one);
 }
 
-std::optional<hold> gathering::to_give_back() {
-    if (!no_ || taken_.empty()) return std::nullopt;
+std::optional<hold> multi_claim::next_to_release() {
+    if (!refused_ || taken_.empty()) return std::nullopt;
     hold last = std::move(taken_.back());
     taken_.pop_back();
     return last;
 }
 
-multi_attempt gathering::answer() {
-    if (no_) return *std::move(no_);
+multi_attempt multi_claim::answer() {
+    if (refused_) return *std::move(refused_);
     const auto all = std::make_shared<multi_hold::state>(std::move(taken_));
     multi_hold together{all};
     try {
