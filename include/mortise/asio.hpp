@@ -1,5 +1,4 @@
-// The verbs that take, exchange, release and list, for Boost.Asio: callbacks, futures, co_await. Link mortise::asio; no other
-// header needs Boost.
+// Asynchronous functions for Boost.Asio: callbacks, futures, co_await. Link mortise::asio; no other header needs Boost.
 //
 //     boost::asio::awaitable<void> sell(mortise::client& locks) {
 //         mortise::hold ticket = co_await mortise::async_acquire(locks, "ticket", boost::asio::use_awaitable);
@@ -7,28 +6,31 @@
 //         co_await mortise::async_release(std::move(ticket), boost::asio::use_awaitable);
 //     }
 //
-// The last argument is a completion token. Verbs that acquire come in two forms, as their blocking sisters do: async_acquire
-// has the signature void(std::exception_ptr, hold), so co_await and futures throw mortise::error with the whole story;
-// async_try_acquire has void(attempt), which throws nothing.
+// The last argument is a completion token. Functions that acquire come in two forms, like their blocking counterparts:
+// async_acquire has the signature void(std::exception_ptr, hold), so co_await and futures throw mortise::error;
+// async_try_acquire has void(attempt) and throws nothing.
 //
-// Options stand before it, in braces or by name: async_acquire(locks, "ticket", {.wait = 200ms}, boost::asio::use_awaitable).
+// Options precede the token, in braces or by name: async_acquire(locks, "ticket", {.wait = 200ms},
+// boost::asio::use_awaitable).
 //
-// **Where.** The handler runs on its associated executor, by boost::asio::post, never inside the verb; without one (a plain
-// lambda) on Asio's system executor. Until then the verb counts as work, so io_context::run() does not return.
+// **Executor.** The handler is posted to its associated executor and never runs inside the call; without an associated
+// executor (a plain lambda) it runs on Asio's system executor. A pending operation counts as work, so io_context::run()
+// does not return before it completes.
 //
-// **Waiting** costs no thread. It ends with errc::cancelled, and leaves no waiter, when the handler's cancellation slot is asked
-// for any type of cancellation, or by `stop` in the options. A cancellation that comes after the grant has no effect: the
-// handler gets its hold. Cancellation never ends a release, a resignation or a list; these are bounded
-// by client_options::release_wait and patience.
+// **Cancellation.** Waiting blocks no thread. A wait ends with errc::cancelled, and leaves no waiter in the store, when
+// the handler's cancellation slot is emitted with any cancellation type, or `stop` in the options is requested. A
+// cancellation after the grant has no effect: the handler gets its hold. Releases, resignations and lists cannot be
+// cancelled; they are bounded by client_options::release_wait and patience.
 //
-// **Errors** all arrive in the handler, those of invalid arguments too; the verbs themselves throw only what Asio or memory do.
+// **Errors** are always passed to the handler, also for invalid arguments. The functions themselves throw only
+// exceptions of Asio and std::bad_alloc.
 //
-// **Ends.** The io_context may be stopped or destroyed with operations outstanding: their handlers are destroyed uncalled, their
-// waits end, and what was granted meanwhile is released. The client may be destroyed: handlers get errc::closed. The objects
-// named in a call (client, lock, a hold that is exchanged) must live until it has begun, not longer; with deferred and
-// use_awaitable it begins at the co_await.
+// **Lifetime.** The io_context may be stopped or destroyed with operations pending: their handlers are destroyed
+// without being called, their waits end, and holds granted meanwhile are released. The client may be destroyed:
+// handlers get errc::closed. Objects passed by reference (client, lock, a hold to exchange) must live until the
+// operation has started; with deferred and use_awaitable it starts at the co_await.
 //
-// Dropping a hold releases it, and waits for the store (hold.hpp): on a thread that must not be kept, async_release first.
+// Destroying a hold releases it and waits for the store (hold.hpp). On a thread that must not block, use async_release.
 #pragma once
 
 #include <mortise/asio/operation.hpp>
@@ -55,7 +57,8 @@ namespace mortise::inline v0 {
 
 namespace asio_detail {
 
-// Calls `object.*Start` with these arguments, the wait and a stop: the operation's own, which also ends when the user's does.
+// Calls `object.*Start` with these arguments, the wait, and the operation's own stop_token, which is also requested
+// when the user's is.
 template <auto Start, class Shape, class Object, class Token, class... Arguments>
 auto wait_for(Object& object, wait_options how, Token&& token, Arguments... arguments) {
     std::stop_token also = how.stop.take();
@@ -66,7 +69,7 @@ auto wait_for(Object& object, wait_options how, Token&& token, Arguments... argu
                            });
 }
 
-// The same for what waits for nobody: it cannot be cancelled.
+// The same for operations that cannot be cancelled.
 template <auto Start, class Shape, class Object, class Token, class... Arguments>
 auto ask(Object& object, Token&& token, Arguments... arguments) {
     return initiate<Shape>(std::forward<Token>(token), {},
@@ -102,7 +105,8 @@ Options at_once_unless_told(Options options) {
 
 }  // namespace asio_detail
 
-// A name of a client, alone. Without options.wait async_acquire waits for ever, async_try_acquire not at all.
+// Acquire a name of a client exclusively. Without options.wait async_acquire waits for ever, and async_try_acquire does
+// not wait.
 template <class Token>
 auto async_acquire(client& locks, std::string_view name, claim_options options, Token&& token) {
     return asio_detail::claim_name<asio_detail::acquired>(locks, name, std::move(options), std::forward<Token>(token));
@@ -121,7 +125,7 @@ auto async_try_acquire(client& locks, std::string_view name, Token&& token) {
     return async_try_acquire(locks, name, claim_options{}, std::forward<Token>(token));
 }
 
-// void(release_result). Takes the hold over: it holds nothing from the moment the release has begun.
+// Release a hold: void(release_result). Takes ownership of the hold, which is empty once the release has started.
 template <class Token>
 auto async_release(hold held, Token&& token) {
     return asio_detail::release(std::move(held), std::forward<Token>(token));
@@ -130,20 +134,20 @@ template <class Token>
 auto async_release(multi_hold held, Token&& token) {
     return asio_detail::release(std::move(held), std::forward<Token>(token));
 }
-// A detached claim, by its id.
+// Release a detached claim by its id: void(release_result).
 template <class Token>
 auto async_release(client& locks, std::string_view name, const claim_id& id, Token&& token) {
     return asio_detail::ask<&client::start_release, asio_detail::released>(locks, std::forward<Token>(token),
                                                                            std::string(name), id);
 }
 
-// void(std::exception_ptr, std::vector<held_lock>).
+// List all held locks, like client::list: void(std::exception_ptr, std::vector<held_lock>).
 template <class Token>
 auto async_list(client& locks, Token&& token) {
     return asio_detail::ask<&client::start_list, asio_detail::listed>(locks, std::forward<Token>(token));
 }
 
-// shared_mutex: writing, reading, and reading that may become writing.
+// Acquire a shared_mutex: write, read and upgradeable read locks.
 template <class Token>
 auto async_acquire(shared_mutex& lock, wait_options how, Token&& token) {
     return asio_detail::wait_for<&shared_mutex::start, asio_detail::acquired>(lock, std::move(how),
@@ -199,7 +203,8 @@ auto async_try_acquire_upgradeable(shared_mutex& lock, Token&& token) {
     return async_try_acquire_upgradeable(lock, wait_options{}, std::forward<Token>(token));
 }
 
-// One step up or down; the new hold takes the place of the old, which stays as it was if the step fails (shared_mutex.hpp).
+// Exchange a hold of a shared_mutex in one step. The new hold replaces the old one, which is unchanged if the exchange
+// fails (shared_mutex.hpp).
 template <class Token>
 auto async_upgrade(shared_mutex& lock, const hold& reading, wait_options how, Token&& token) {
     return asio_detail::wait_for<&shared_mutex::start_upgrade, asio_detail::acquired>(
@@ -229,7 +234,7 @@ auto async_downgrade_to_shared(shared_mutex& lock, const hold& more, Token&& tok
         lock, std::forward<Token>(token), std::cref(more));
 }
 
-// counting_semaphore: `count` permits, or one.
+// Acquire `count` permits of a counting_semaphore, or one.
 template <class Token>
 auto async_acquire(counting_semaphore& from, std::ptrdiff_t count, wait_options how, Token&& token) {
     return asio_detail::wait_for<&counting_semaphore::start, asio_detail::acquired>(from, std::move(how),
@@ -257,7 +262,7 @@ auto async_try_acquire(counting_semaphore& from, Token&& token) {
     return async_try_acquire(from, 1, wait_options{}, std::forward<Token>(token));
 }
 
-// multi_lock: void(std::exception_ptr, multi_hold), void(multi_attempt).
+// Acquire a multi_lock: void(std::exception_ptr, multi_hold), void(multi_attempt).
 template <class Token>
 auto async_acquire(multi_lock& all, wait_options how, Token&& token) {
     return asio_detail::wait_for<&multi_lock::start, asio_detail::acquired_all>(all, std::move(how),
@@ -277,7 +282,7 @@ auto async_try_acquire(multi_lock& all, Token&& token) {
     return async_try_acquire(all, wait_options{}, std::forward<Token>(token));
 }
 
-// election: void(std::exception_ptr) when it leads, or does not; void(release_result).
+// Campaign in an election: void(std::exception_ptr), null if this candidate leads. Resign: void(release_result).
 template <class Token>
 auto async_campaign(election& candidate, wait_options how, Token&& token) {
     return asio_detail::wait_for<&election::start_campaign, asio_detail::elected>(candidate, std::move(how),

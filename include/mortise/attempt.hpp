@@ -1,4 +1,4 @@
-// The answer to try_acquire: a hold, or who is in the way.
+// The result of try_acquire: a hold, or why there is none.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -15,14 +15,14 @@
 
 namespace mortise::inline v0 {
 
-// Why there is no hold. Busy and timed out are ordinary answers, not exceptions.
+// Why a claim was not granted. Busy and timed out are ordinary results, not exceptions.
 struct refusal {
     std::error_code reason;                   // an errc
-    std::optional<mortise::holder> holder{};  // who holds it, where the store knows
-    std::optional<std::size_t> place{};       // in the queue when we gave up, or that we would have had; 1 is next
+    std::optional<mortise::holder> holder{};  // who holds the lock, if the store knows
+    std::optional<std::size_t> place{};       // in the queue when the wait ended, or if it had queued; 1 is next
     std::string detail{};                     // one line for people: what, where, what to do
 
-    // The whole story in one line.
+    // Everything above in one line.
     MORTISE_API std::string describe() const;
 };
 
@@ -31,8 +31,8 @@ inline std::string to_string(const refusal& why) {
 }
 MORTISE_API std::ostream& operator<<(std::ostream&, const refusal&);
 
-// Like std::expected<hold, refusal>. Looking at it is the point, so it may not be dropped: a dropped hold is a lock
-// released at once.
+// A hold or a refusal, like std::expected<hold, refusal>. Do not discard it: discarding a granted one releases the
+// lock.
 class [[nodiscard]] attempt {
 public:
     attempt(mortise::hold granted) noexcept : hold_(std::move(granted)) {}  // NOLINT(google-explicit-constructor)
@@ -40,21 +40,21 @@ public:
 
     explicit operator bool() const noexcept { return !refusal_.has_value(); }
 
-    // Only when granted.
+    // Only if granted.
     mortise::hold& operator*() & noexcept { return hold_; }
     mortise::hold&& operator*() && noexcept { return std::move(hold_); }
     mortise::hold* operator->() noexcept { return &hold_; }
 
-    // The hold, or the refusal as an exception.
+    // The hold. Throws the refusal as mortise::error.
     MORTISE_API mortise::hold& value() &;
     MORTISE_API mortise::hold value() &&;
 
-    // Only when refused.
+    // Only if refused.
     const mortise::refusal& refusal() const noexcept { return *refusal_; }
 
     std::error_code reason() const noexcept { return refusal_ ? refusal_->reason : std::error_code{}; }
 
-    // "granted 'report', token 1823...", or the refusal's story.
+    // "granted 'report', token 1823...", or the refusal in one line.
     MORTISE_API std::string describe() const;
 
 private:

@@ -1,4 +1,4 @@
-// The clock that leases are counted on.
+// The clock that measures leases.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -9,12 +9,11 @@ namespace mortise::inline v0 {
 
 // Time since boot, including the time the machine was suspended (CLOCK_BOOTTIME).
 //
-// std::chrono::steady_clock stands still while a laptop sleeps or a virtual machine is paused by its guest, so a
-// lease counted on it would look alive long after the store gave the lock away. The wall clock jumps. This one does
-// neither. A pause by the hypervisor that the guest cannot see is invisible to every clock; only a fencing token
-// covers it.
+// std::chrono::steady_clock stops while a machine is suspended, so a lease measured with it would seem valid long after
+// the store granted the lock to somebody else. The wall clock can be set. This clock does neither. No clock of a
+// virtual machine sees a pause by the hypervisor; only a fencing token protects against it.
 //
-// Meets the requirements of a standard Clock; time points of two machines are not comparable.
+// Meets the standard Clock requirements. Time points of different machines are not comparable.
 struct MORTISE_API boot_clock {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;

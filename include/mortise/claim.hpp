@@ -1,4 +1,4 @@
-// The claim: what a caller wants of a name.
+// A claim on a name, and its options.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -12,26 +12,27 @@
 
 namespace mortise::inline v0 {
 
-// Who extends the lease: the client, every third of it, while the hold lives; or nobody, and the hold ends with its
-// first lease. Naming a lease never switches renewal off.
+// Whether the client renews the lease. `on`: every third of the lease, while the hold lives. `off`: never, so the hold
+// ends when its first lease expires. Setting a lease does not switch renewal off.
 enum class renew { on, off };
 
-// In which order waiters are served. `any` is a licence, met as first come, first served where the store queues;
-// `fifo` is a demand, refused with errc::unsupported by a store that does not promise it.
+// The order in which waiters are granted. `any`: the store's own order, first come, first served on stores with a
+// queue. `fifo`: strictly in order of arrival; fails with errc::unsupported on a store that does not promise it.
 enum class order { any, fifo };
 
-// What keeps the claim alive. `process`: gone with the hold, the client or the process. `lease`: a detached claim,
-// which outlives all three and ends with its lease or by release of its id; for scripts and once-per-period jobs.
+// What keeps the claim alive. `process`: it ends with the hold, the client or the process. `lease`: a detached claim,
+// which outlives all three and ends when its lease expires or its id is released; for scripts and jobs that run once
+// per period.
 enum class kept_by { process, lease };
 
-// Whether an unlock may pass the grant to the next waiter of this client without asking the store: much faster, and
-// at most 16 turns in a row (client_options::hand_over_turns), so other processes are not starved. Only exclusive
-// `order::any` claims with equal options take part.
+// Whether an unlock may hand the grant to the next waiter of this client without a request to the store (*lock
+// cohorting*). It is much faster, and limited to 16 turns in a row (client_options::hand_over_turns) so that other
+// processes do not starve. It applies to exclusive claims with order::any and equal options.
 enum class hand_over { on, off };
 
-// How far a grant must have got before it counts. `master`: the server that answers has it. `wait(k)`: k of its replicas have
-// it too, or the claim fails with errc::unreachable and is given back; so the grant outlives the server, if one of these takes
-// its place. Only where promises().replicas; a store that always asks a majority needs no such wish.
+// Which servers must have stored a grant before it counts. `master`: the server that answers. `wait(k)`: k of its
+// replicas too, so that the grant survives a failover to one of them; otherwise the claim fails with errc::unreachable
+// and is withdrawn. Requires promises().replicas. Stores that always write to a majority do not need it.
 struct durability {
     unsigned replicas = 0;
 
@@ -40,19 +41,19 @@ struct durability {
     friend bool operator==(const durability&, const durability&) = default;
 };
 
-// Whether an unlock waits for the store's answer. `lazy`: it returns once the release is on its way, and nobody is told how it
-// ended (release_result::sent); the release is repeated in the background as any other.
+// Whether an unlock waits for the store's answer. `lazy`: it returns as soon as the release is sent
+// (release_result::sent), and its result is not reported. It is retried in the background like any other release.
 enum class release_mode { awaited, lazy };
 
-// How to claim. Every field has a default that is right for most; give what differs:
+// How to claim a name. The defaults suit most callers; set what differs:
 //     locks.try_acquire("report", {.wait = 200ms, .label = "nightly"});
 struct claim_options {
-    // How long to wait for the grant. Unset: the verb's own (`lock` and `acquire` for ever, `try_` not at all).
-    // Zero: do not wait.
+    // How long to wait for the grant. Unset: as the function says (lock and acquire wait for ever, try_ functions do
+    // not wait). Zero: do not wait.
     std::optional<std::chrono::nanoseconds> wait{};
 
-    // Life of the grant without renewal, 100 ms to 24 h. Unset: the client's, else the store's default (30 s, or
-    // none where the store itself notices the holder's death).
+    // How long the grant lasts without renewal, 100 ms to 24 h. Unset: the client's lease, else the store's default (30
+    // s, or no lease if the store itself detects the holder's death).
     std::optional<std::chrono::nanoseconds> lease{};
 
     mortise::renew renew = mortise::renew::on;
@@ -62,28 +63,29 @@ struct claim_options {
 
     mortise::release_mode release = mortise::release_mode::awaited;
 
-    // Unset: the client's.
+    // Unset: the client's durability.
     std::optional<mortise::durability> durability{};
 
-    // Refuse, instead of granting without one, where the store has no fencing tokens.
+    // Fail with errc::no_token if the store has no fencing tokens.
     bool require_token = false;
 
-    // Shown to whoever finds the lock taken; at most 200 bytes. Empty: the client's.
+    // Shown to callers that find the lock held; at most 200 bytes. Empty: the client's label.
     field<std::string> label{};
 
-    // Ends the wait with errc::cancelled, and leaves no waiter behind. Has no effect on a hold.
+    // Ends the wait with errc::cancelled and leaves no waiter in the store. Does not affect a hold.
     field<std::stop_token> stop{};
 };
 
-// How long one call waits, and what ends it early; for locks whose other options were given when they were made. `stop` ends
-// this call, the lock's own `options.stop` every call.
+// How long one call waits, and what cancels it; for locks whose other options were given at construction. `stop`
+// cancels this call, the lock's own `options.stop` every call.
 struct wait_options {
-    std::optional<std::chrono::nanoseconds> wait{};  // unset: the verb's own, as in claim_options
+    std::optional<std::chrono::nanoseconds> wait{};  // as in claim_options
     field<std::stop_token> stop{};
 };
 
-// A name has a capacity, a claim a weight; claims are granted first come, first served while the weights fit.
-// A mutex is 1 of 1; a permit k of n. All claims on a name must agree on its capacity (else errc::kind_mismatch).
+// A request for a share of a name. A name has a capacity and a claim a weight; claims are granted while the sum of the
+// weights fits. A mutex claims 1 of 1, a semaphore k of n. All claims on a name must agree on its capacity (otherwise
+// errc::kind_mismatch).
 struct claim {
     field<std::string> name;
     std::uint32_t capacity = 1;

@@ -1,4 +1,4 @@
-// The secret that makes a claim ours.
+// The identity of a claim.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -10,17 +10,17 @@
 
 namespace mortise::inline v0 {
 
-// 128 random bits, chosen before the first byte is sent. A claim, a renewal and a release that name the same id can
-// be repeated and get the same answer; whoever knows the id may release, so it is never printed in full.
+// 128 random bits that identify a claim, chosen before the first request. Requests with the same id can be repeated and
+// get the same answer. Whoever knows the id can release the claim, so it is a secret and never printed in full.
 struct MORTISE_API claim_id {
     std::array<std::uint64_t, 2> bits{};
 
     static claim_id random();
 
-    // 32 hex digits: the whole secret, for a store's wire.
+    // 32 hex digits: the whole secret, to send to a store.
     std::string hex() const;
 
-    // Two words; the array's own comparison would be a call to memcmp, on every step of a search.
+    // Compares two words; the array's own comparison would call memcmp at every step of a search.
     friend bool operator==(const claim_id& a, const claim_id& b) noexcept {
         return a.bits[0] == b.bits[0] && a.bits[1] == b.bits[1];
     }

@@ -1,4 +1,4 @@
-// The client: one process's connection to the store where the locks live.
+// A process's connection to a store.
 #pragma once
 
 #include <mortise/attempt.hpp>
@@ -32,130 +32,138 @@ class reentry;
 struct access;
 }  // namespace core
 
+// Options of a client, and defaults for its claims.
 struct client_options {
-    // Lease of claims that name none. Unset: the store's default.
+    // Lease of claims that set none. Unset: the store's default.
     std::optional<std::chrono::nanoseconds> lease{};
 
-    // Shown to whoever finds a lock taken; at most 200 bytes. Empty: the program's name.
+    // Shown to callers that find a lock held; at most 200 bytes. Empty: the program's name.
     field<std::string> label{};
 
-    // Refuse to construct where the store has no fencing tokens.
+    // Throw errc::no_token from the constructor if the store has no fencing tokens.
     bool require_token = false;
 
-    // Refuse to claim where the store is set up in a way that breaks a promise (errc::unsupported says which).
+    // Refuse claims with errc::unsupported if the store's configuration breaks one of its promises; the message says
+    // which.
     bool strict = false;
 
-    // Of claims that name none.
+    // Durability of claims that set none.
     mortise::durability durability{};
 
-    // Turns that callers of this process may take in a row on one grant of the store, so that other processes are not
-    // starved. 0 or 1: no hand-over, the store is asked every time.
+    // How many callers of this process may hold the lock in a row on one grant of the store before other processes get
+    // a turn. 0 or 1: no hand-over; every lock is a request to the store.
     unsigned hand_over_turns = 16;
 
-    // How much earlier than the store a hold ends for its owner: a share of the lease, for clocks that run at
-    // different speeds, and a fixed part.
+    // How much earlier a hold expires for its owner than in the store: a fraction of the lease, for clocks that run at
+    // different speeds, plus a fixed margin.
     double drift = 0.01;
     std::chrono::nanoseconds margin = std::chrono::milliseconds{2};
 
-    // A request without an answer is repeated, with the same id, after `reply_timeout`; a call whose requests stay
-    // without an answer for `patience` fails with errc::unreachable. One that waits in a line asks again every `patience`
-    // at the latest: it may take twice as long until that is noticed.
+    // A request without a reply is repeated, with the same id, after `reply_timeout`. A call fails with
+    // errc::unreachable when its requests have had no reply for `patience`. A queued claim is repeated at least every
+    // `patience`, so it may take twice as long to fail.
     std::chrono::nanoseconds reply_timeout = std::chrono::seconds{1};
     std::chrono::nanoseconds patience = std::chrono::seconds{10};
 
-    // Of calls that do not wait (try_, a wait of zero): how long a request is repeated where nobody is to be reached: the
-    // connection is refused, the host is not known, it speaks another protocol. Zero: that is the answer. Unset: `patience`,
-    // which a request that may still be answered has in any case.
+    // How long calls that do not wait (try_ functions, a wait of zero) retry while the server is not there: the
+    // connection is refused, the host is unknown, or it speaks another protocol. Zero: fail at once. Unset: `patience`.
+    // A request that may still be answered always has `patience`.
     std::optional<std::chrono::nanoseconds> try_patience{};
 
-    // How long release() and the destructor of a hold wait for the store, and ~client() for all of them together.
+    // How long release() and the destructor of a hold wait for the store's answer, and how long ~client() waits for all
+    // of them together.
     std::chrono::nanoseconds release_wait = std::chrono::seconds{1};
     std::chrono::nanoseconds close_wait = std::chrono::milliseconds{250};
 
+    // Notified of every event of this client's locks.
     field<std::shared_ptr<mortise::observer>> observer{};
 };
 
-// Cheap to use from many threads at once; one client per process and store is enough. The constructor only reads
-// the URL (errors: bad_url, unknown_store, no_token, invalid_option); it connects when first used.
+// A process's connection to a store. All members are thread-safe; one client per process and store is enough. The
+// constructor only parses the URL (errors: bad_url, unknown_store, no_token, invalid_option); the client connects when
+// it is first used.
 //
-// Threads: at most two, started when first needed: one renews and keeps time, one runs user callbacks. On ZooKeeper there are
-// three more: two of its C client's, and one that begins and ends them.
+// Threads: at most two, started when first needed. The io thread renews leases and runs timers, the notifier thread
+// runs user callbacks. On ZooKeeper there are three more: two of its C client, and one that opens and closes its
+// sessions.
 //
-// The destructor answers waiting calls with errc::closed, releases what is still held (kept_by::lease excepted) and
-// waits at most `close_wait` for that and for callbacks under way; callbacks that take longer end after it. Holds,
-// mutexes and guards may outlive it: they answer `closed`. A client that was moved from may only be destroyed or
-// assigned to.
+// The destructor fails pending calls with errc::closed, releases all holds (except those with kept_by::lease), and
+// waits at most `close_wait` for that and for running callbacks; longer callbacks finish later. Holds, mutexes and
+// guards may outlive the client; their functions then fail with errc::closed. A moved-from client may only be destroyed
+// or assigned to.
 //
-// After fork, every call in the child answers errc::forked and touches no lock of the parent's; what the child
-// inherited is leaked, not closed. A child that wants locks makes a client of its own.
+// After fork(), every call in the child fails with errc::forked and affects no lock of the parent; what the child
+// inherited is leaked, not closed. A child that needs locks creates its own client.
 class MORTISE_API client {
 public:
+    // For the store with this URL, like "redis://10.0.0.5" or "host:".
     explicit client(std::string_view store_url, client_options options = {});
-    // On the store that MORTISE_STORE names in the environment; host: if it is not set. Throws bad_url if it is set and empty:
-    // a variable that got lost must not become a lock of this machine alone.
+    // For the store in the environment variable MORTISE_STORE, or host: if it is not set. Throws bad_url if it is set
+    // but empty, because a lost setting must not turn into locks of this machine only.
     explicit client(client_options options = {});
     ~client();
     client(client&&) noexcept;
     client& operator=(client&&) noexcept;
 
-    // A hold or a refusal. Does not wait unless options.wait says so. Busy, timed out, cancelled, unreachable and
-    // the like are refusals; only invalid arguments throw (invalid_name, invalid_option).
+    // Returns a hold or a refusal (busy, timed out, cancelled, unreachable, ...). Does not wait unless options.wait is
+    // set. Only invalid arguments throw (invalid_name, invalid_option).
     [[nodiscard]] attempt try_acquire(std::string_view name, const claim_options& options = {});
 
-    // A hold. Waits for ever unless options.wait says otherwise, and throws mortise::error for every refusal; the
-    // second form sets `ec` and answers an empty hold.
+    // Waits until the claim is granted; for ever, unless options.wait is set. Throws mortise::error if refused; the
+    // second form sets `ec` and returns an empty hold.
     [[nodiscard]] hold acquire(std::string_view name, const claim_options& options = {});
     [[nodiscard]] hold acquire(std::string_view name, const claim_options& options, std::error_code& ec);
 
-    // The primitive under everything above: never blocks, and calls `done` exactly once with the answer, on the notifier
-    // thread; on the thread at hand where there is none (after fork, or when the machine has no thread to give). What it
-    // throws is swallowed. options.wait unset: waits for ever. Throws only for invalid arguments (an empty `done` is
-    // one), before `done` is taken.
+    // Never blocks. Calls `done` exactly once with the result, on the notifier thread, or on the completing thread if
+    // the notifier cannot run (after fork, or if no thread can be started). Exceptions of `done` are ignored. Without
+    // options.wait the wait is unlimited. Throws only for invalid arguments, including an empty `done`; then `done` is
+    // not called. All functions above are built on this one.
     using completion = unique_function<void(attempt)>;
     void start(claim wanted, completion done);
 
-    // Releases a claim by its id, from anywhere: how a script ends a detached claim. An id that is not a claim of
-    // this name releases nothing.
+    // Releases a claim by its id, from any process: this is how a script releases a detached claim. An id that is not a
+    // claim on this name releases nothing.
     release_result release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept;
 
-    // The same without waiting, as start.
+    // The same without waiting, like start.
     void start_release(std::string_view name, const claim_id& id, release_completion done);
 
-    // Extends a claim by its id, from anywhere, to `lease` from now; never shortens it. False: it has ended (errc::lost), or
-    // the store did not say (`ec` tells why).
+    // Renews a claim by its id, from any process: it then lasts for `lease` from now, and is never shortened. Returns
+    // false if the claim has ended (errc::lost) or the store did not answer (`ec` tells why).
     bool renew(std::string_view name, const claim_id& id, std::chrono::nanoseconds lease, std::error_code& ec) noexcept;
 
-    // Who holds what on this store, by name; everybody's, not just this client's. Waits at most `patience` for the answer;
-    // start_list does not wait, and calls back as start does.
+    // All locks held in this store by any client, sorted by name. Waits at most `patience` for the answer. start_list
+    // does not wait and calls `done` as start does.
     [[nodiscard]] std::vector<held_lock> list();
     [[nodiscard]] std::vector<held_lock> list(std::error_code& ec);
     void start_list(unique_function<void(std::vector<held_lock>, std::error_code)> done);
 
-    // Calls `changed` with what list() would answer, now and whenever it has changed, until the handle is destroyed. Looks
-    // a few times a second, so what came and went in between is not seen, and a change of held_for or lease_left alone is
-    // none. With an error the locks are those seen last; the next good answer follows as soon as there is one. `name`: that lock only;
-    // empty: all of them. Runs on the notifier thread, one call at a time; what it throws is swallowed.
+    // Calls `changed` with the result of list(), now and after every change, until the handle is destroyed. The store
+    // is polled a few times a second, so a lock held only briefly may be missed; held_for and lease_left alone do not
+    // count as a change. On an error, `locks` are those seen last, and the next good result follows. `name`: that lock
+    // only; empty: all. Runs on the notifier thread, one call at a time; its exceptions are ignored.
     using change = unique_function<void(const std::vector<held_lock>& locks, std::error_code failed)>;
     [[nodiscard]] watching watch(std::string_view name, change changed);
 
-    // Takes the lock away from whoever holds it with this token (its counter is compared, not the turn) and tells them:
-    // their hold is lost, and the next one's token is larger. For operators: whoever held it may still be working.
-    // `why`, at most 200 bytes, goes into the store's record, where it keeps one. False: somebody else holds it by now, or
-    // nobody.
+    // Breaks the lock of the holder with this token (its counter is compared, not its turn): the hold is lost, its
+    // owner is notified, and the next token is larger. For operators; the former holder may still be working. `why`, at
+    // most 200 bytes, goes into the store's record, if it keeps one. Returns false if somebody else holds the lock by
+    // now, or nobody.
     bool break_lock(std::string_view name, token held, std::string_view why, std::error_code& ec);
 
-    // What an operator should know of this store, each with its remedy.
+    // Diagnoses the store: what an operator should know or mend, each finding with its remedy.
     [[nodiscard]] std::vector<finding> check(std::error_code& ec);
 
-    // What has to be set up in the store before it is used, in the store's own language. Empty: nothing.
+    // The statements that set up the store before its first use, in the store's own language. Empty: none are needed.
     [[nodiscard]] std::string schema() const;
 
+    // What this store promises.
     const mortise::promises& promises() const noexcept;
 
     // The bare primitives of this store, for measuring beside them. Touches nothing until one is opened.
     mortise::raw_limits raw_limits() const;
 
-    // The address as given, secrets masked.
+    // The store's URL as given, with secrets masked.
     const std::string& store() const noexcept;
 
 private:

@@ -1,8 +1,8 @@
-// What every public header needs before its first declaration.
+// Version and visibility, included by every public header.
 #pragma once
 
-// A missing file ends the compilation at once. After an #error the compiler would go on, and this line would be the first of
-// hundreds.
+// A missing include file stops the compilation. After an #error the compiler would continue and print hundreds of
+// errors.
 #if __cplusplus < 202002L
 #include "Mortise needs C++20: compile with -std=c++20"
 #endif
@@ -12,8 +12,8 @@
 #define MORTISE_VERSION_PATCH 0
 #define MORTISE_VERSION "0.1.0"
 
-// Everything is hidden but what carries this mark; a shared build exports exactly that.
+// Symbols are hidden unless marked with this. A shared library exports exactly the marked ones.
 #define MORTISE_API __attribute__((visibility("default")))
 
-// All names live in mortise::inline v0. There is no ABI promise before 1.0; the inline namespace keeps two versions from
-// meeting by accident.
+// All names are in mortise::inline v0. The ABI is not stable before 1.0; the inline namespace prevents accidental
+// linking of two versions.

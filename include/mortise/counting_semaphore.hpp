@@ -1,4 +1,4 @@
-// std::counting_semaphore, but for a fleet.
+// A distributed std::counting_semaphore.
 #pragma once
 
 #include <mortise/attempt.hpp>
@@ -17,61 +17,63 @@
 
 namespace mortise::inline v0 {
 
-// At most n at a time, across every thread, process and machine that uses the same store.
+// A semaphore: at most n permits in use across all threads, processes and machines that use the same store.
 //
 //     mortise::counting_semaphore pool{locks, "pool", 5};
-//     mortise::hold one = pool.acquire();      // given back at the end of the scope
-//     mortise::hold three = pool.acquire(3);   // all three at once, or wait for them
+//     mortise::hold one = pool.acquire();      // released at the end of the scope
+//     mortise::hold three = pool.acquire(3);   // waits until all three are free
 //
-// An acquisition is a hold: with a lease and a fencing token of its own, movable between threads, lost like any other
-// hold. Its token tells it from every other holder's; holders of one name do not exclude each other, so a resource
-// that seals (fenced.hpp) is not what permits are for.
+// An acquisition is a hold: it has its own lease and fencing token, can be moved between threads, and can be lost like
+// any other hold. The token distinguishes it from other holders. Holders of permits do not exclude each other, so
+// permits cannot protect a fenced resource (fenced.hpp).
 //
-// What is different from std::counting_semaphore:
-//  - Permits belong to whoever acquired them. There is no release() by a stranger, so no semaphore that starts empty and
-//    is filled by others: it counts users, it does not signal.
-//  - They are given back when the hold is released, destroyed or lost. Those of a process that died come back by
-//    themselves: at once where the store notices a death, else when the lease is over.
-//  - The number of permits is an argument, not a template's. All users of a name must agree on it while it is in use, else
-//    they are refused with errc::kind_mismatch. (A semaphore of one permit and a mutex do agree: both mean 1 of 1.)
-//  - Strictly first come, first served, also among threads of one process. A big request at the head of the queue is not
-//    overtaken by smaller ones behind it, so it cannot starve; permits may lie idle meanwhile. A store that does not
-//    promise order::fifo is refused with errc::unsupported.
+// Differences from std::counting_semaphore:
+//  - A permit belongs to the hold that acquired it; nobody else can release it. A semaphore therefore cannot start
+//    empty and be filled by others: it limits users and does not signal.
+//  - Permits are returned when the hold is released, destroyed or lost. Permits of a process that died are returned
+//    automatically: at once if the store detects the death, otherwise when the lease expires.
+//  - The number of permits is a constructor argument, not a template argument. All users of a name must agree on it
+//    while it is in use; others are refused with errc::kind_mismatch. (A semaphore with one permit and a mutex are
+//    compatible: both are 1 of 1.)
+//  - Strictly first come, first served, also among threads of one process. A large request at the head of the queue is
+//    never overtaken by smaller ones, so it cannot starve; permits may be unused meanwhile. On a store that does not
+//    promise order::fifo the constructor throws errc::unsupported.
 //
-// Two callers that each hold some permits and wait for more may wait for each other for ever, as with std's. Acquire what
-// is needed in one call, or with a limit.
+// As with std::counting_semaphore, two callers that each hold permits and wait for more can deadlock. Acquire what you
+// need in one call, or with a timeout.
 //
-// Options are taken at construction and hold for every acquisition; `options.stop` ends all waits. `options.wait` does not
-// apply: the verbs say how long to wait. All members may be called by many threads at once.
+// The options apply to every acquisition; `options.stop` ends all waits. `options.wait` is ignored: the function called
+// determines the wait. All members are thread-safe.
 class MORTISE_API counting_semaphore {
 public:
     // Throws invalid_name, invalid_option (permits below 1 or above 2^31), unsupported (more than
     // promises().most_capacity, no fifo), ...
     counting_semaphore(client& locks, std::string_view name, std::ptrdiff_t permits, claim_options options = {});
-    ~counting_semaphore();  // acquired permits stay acquired: they are holds
+    ~counting_semaphore();  // permits stay acquired: they belong to their holds
     counting_semaphore(const counting_semaphore&) = delete;
     counting_semaphore& operator=(const counting_semaphore&) = delete;
 
-    // Waits until `count` permits are free. Throws mortise::error for every refusal; the forms with `ec` set it and answer
-    // an empty hold. A count below 1 or above permits() is refused with invalid_option, at once.
+    // Waits until `count` permits are free. Throws mortise::error if refused; the forms with `ec` set it and return an
+    // empty hold. A count below 1 or above permits() fails at once with invalid_option.
     [[nodiscard]] hold acquire(std::ptrdiff_t count = 1);
     [[nodiscard]] hold acquire(std::error_code& ec);
     [[nodiscard]] hold acquire(std::ptrdiff_t count, std::error_code& ec);
 
-    // A hold or a refusal: busy, timed out, unreachable and the like do not throw, an invalid count does. The refusal
-    // names one of the holders.
+    // Returns a hold or a refusal, without waiting. Only an invalid count throws. The refusal names one of the holders.
     [[nodiscard]] attempt try_acquire(std::ptrdiff_t count = 1);
 
+    // The same, but wait: for at most any std::chrono::duration, or until any std::chrono::time_point.
     [[nodiscard]] attempt try_acquire_for(detail::any_duration wait);
     [[nodiscard]] attempt try_acquire_for(std::ptrdiff_t count, detail::any_duration wait);
     [[nodiscard]] attempt try_acquire_until(detail::any_time_point deadline);
     [[nodiscard]] attempt try_acquire_until(std::ptrdiff_t count, detail::any_time_point deadline);
 
-    // Never blocks: calls `done` exactly once with the answer, as client::start does. Without how.wait it waits for ever. The
-    // semaphore may be destroyed meanwhile. Throws invalid_option for an invalid count or an empty `done`.
+    // Never blocks. Calls `done` exactly once with the result, as client::start does. Without how.wait the wait is
+    // unlimited. The semaphore may be destroyed meanwhile. Throws invalid_option for an invalid count or an empty
+    // `done`.
     void start(std::ptrdiff_t count, const wait_options& how, client::completion done);
 
-    // How many there are in all. How many are free is not told: it would be out of date before it arrived.
+    // The total number of permits. The number of free permits is not available: it would be out of date on arrival.
     std::ptrdiff_t permits() const noexcept;
     const std::string& name() const noexcept;
 

@@ -1,4 +1,4 @@
-// Any standard duration as one the library can count with.
+// Any standard duration or deadline, as nanoseconds.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -9,31 +9,31 @@ namespace mortise::inline v0 {
 
 namespace detail {
 
-// Longer waits are waits for ever.
+// Longer waits are unlimited.
 inline constexpr std::chrono::nanoseconds for_ever = std::chrono::hours{24 * 365 * 100};
 
-// No duration overflows, whatever its unit: negative (and not-a-number) is zero, a century is for ever, and a
-// fraction of a nanosecond is rounded up so that a positive wait stays one.
+// Converts without overflow, whatever the unit: negative values and NaN become zero, a century and more becomes
+// for_ever, and fractions of a nanosecond are rounded up, so that a positive wait stays positive.
 template <class Rep, class Period>
 constexpr std::chrono::nanoseconds bounded(const std::chrono::duration<Rep, Period>& wait) {
     using seconds = std::chrono::duration<double>;
     if (!(wait > wait.zero())) return std::chrono::nanoseconds::zero();
     if (seconds(wait) >= seconds(for_ever)) return for_ever;
-    // In floating point, since an odd unit overflows on the way: exact to the nanosecond up to half a millennium.
+    // In floating point, because odd units overflow integers; exact to the nanosecond for 500 years.
     using fine = std::chrono::duration<long double, std::nano>;
     const long double exact = fine(wait).count();
     const auto whole = static_cast<std::chrono::nanoseconds::rep>(exact);
     return std::chrono::nanoseconds{static_cast<long double>(whole) < exact ? whole + 1 : whole};
 }
 
-// What is left until a deadline on any clock; absurd deadlines (time_point::max() or min()) included.
+// The time left until a deadline of any clock, including time_point::max() and min().
 template <class Clock, class Duration>
 std::chrono::nanoseconds until(const std::chrono::time_point<Clock, Duration>& deadline) {
     using fine = std::chrono::duration<long double, std::nano>;
     return bounded(fine(deadline.time_since_epoch()) - fine(Clock::now().time_since_epoch()));
 }
 
-// The parameter of the verbs that end in _for: any std::chrono::duration.
+// The parameter of functions that end in _for: any std::chrono::duration.
 struct any_duration {
     std::chrono::nanoseconds left;
 
@@ -42,7 +42,7 @@ struct any_duration {
         : left(bounded(wait)) {}
 };
 
-// The parameter of the verbs that end in _until: any std::chrono::time_point, of any clock.
+// The parameter of functions that end in _until: any std::chrono::time_point, of any clock.
 struct any_time_point {
     std::chrono::nanoseconds left;  // at the time of the call
 

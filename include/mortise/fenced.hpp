@@ -1,4 +1,4 @@
-// Fencing: how a resource refuses a holder whose lock has moved on.
+// Fencing: how a resource rejects writes of a former holder.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -9,13 +9,12 @@
 #include <string>
 #include <utility>
 
-// No lease keeps a paused process from writing late; only the resource can refuse it. Refusing old tokens on *writes*
-// is not enough: the old holder's late write may land between the new holder's read and its write, and is then
-// overwritten without anyone having seen it. The safe order is **seal, then read, then write**: the new holder first
-// raises the resource's token, and from that instant nothing of the old holder's gets in.
+// A lease cannot stop a paused process from writing late; only the resource can reject the write. It is not enough to
+// reject old tokens on *writes*: a late write of the old holder may arrive between the new holder's read and write, and
+// would then be overwritten unseen. The safe order is **seal, read, write**: the new holder first raises the resource's
+// token, and from then on the resource rejects everything from older holders.
 //
-// The same three steps on the stores people keep data in (`:token` is hold.token().value(); every column and key named
-// here is the user's own):
+// The three steps for common databases (`:token` is hold.token().value(); all columns and keys are yours):
 //
 //   SQL   (0 rows in any of the three: a newer holder has been here)
 //         seal    UPDATE stock SET fence = :token WHERE id = :id AND fence <= :token
@@ -30,26 +29,25 @@
 //         write   EVAL "if redis.call('HGET',KEYS[1],'fence') ~= ARGV[1] then return 0 end
 //                       redis.call('HSET',KEYS[1],'amount',ARGV[2]) return 1" 1 stock <padded> <new>
 //
-// docs/fencing.md tells the story in pictures.
+// docs/fencing.md explains it with pictures.
 namespace mortise::inline v0 {
 
 namespace fenced {
 
-// Twenty digits, so that text order is number order.
+// The token as twenty digits, so that comparing text compares numbers.
 inline std::string padded(token t) {
     std::string digits = to_string(t);
     return std::string(20 - digits.size(), '0') + digits;
 }
 
-// A value in memory that obeys the rule: the model of a fenced resource, for tests and for guarding what threads
-// share. Every call says which holder it speaks for; a call with an older token than the seal answers nothing and
-// changes nothing. Safe to call from any thread.
+// A fenced value in memory: a model of a fenced resource for tests, and a guard for data that threads share. Every call
+// passes the caller's token; a call with a token older than the seal returns nothing and changes nothing. Thread-safe.
 template <class T>
 class register_of {
 public:
     explicit register_of(T initial = {}) : value_(std::move(initial)) {}
 
-    // Raises the seal to `mine`. False: a newer holder has been here, or `mine` is no token at all.
+    // Raises the seal to `mine`. Returns false if a newer holder has sealed it, or if `mine` is token{}.
     [[nodiscard]] bool seal(token mine) {
         std::scoped_lock guard{mutex_};
         if (mine == token{} || mine < sealed_) return false;
@@ -57,14 +55,14 @@ public:
         return true;
     }
 
-    // The value, if the seal is `mine`: so nobody older can write after this read.
+    // The value, if the seal is `mine`; then no older holder can write after this read.
     [[nodiscard]] std::optional<T> read(token mine) const {
         std::scoped_lock guard{mutex_};
         if (mine == token{} || mine != sealed_) return std::nullopt;
         return value_;
     }
 
-    // False: refused; the seal is not `mine`.
+    // Returns false, and writes nothing, if the seal is not `mine`.
     [[nodiscard]] bool write(token mine, T value) {
         std::scoped_lock guard{mutex_};
         if (mine == token{} || mine != sealed_) return false;
@@ -72,8 +70,8 @@ public:
         return true;
     }
 
-    // Seal, read, write in one go: the new value, or nothing when refused. `change` runs outside the register's own
-    // mutex and may be slow; a holder that seals meanwhile makes the write fail.
+    // Seals, reads, and writes the result of `change`. Returns the new value, or nothing if rejected. `change` runs
+    // without the register's mutex and may be slow; if a newer holder seals meanwhile, the write is rejected.
     template <class Change>
     [[nodiscard]] std::optional<T> update(token mine, Change&& change) {
         if (!seal(mine)) return std::nullopt;
@@ -89,7 +87,7 @@ public:
         return sealed_;
     }
 
-    // Looks without a token: for reports, never as the read of a read-modify-write.
+    // Reads without a token: for reports, never for a read-modify-write.
     T peek() const {
         std::scoped_lock guard{mutex_};
         return value_;

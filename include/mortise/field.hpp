@@ -1,4 +1,4 @@
-// A field of an options struct that owns something: a text, a stop token.
+// A member of an options struct that owns a resource: a string, a stop token.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -21,13 +21,14 @@ concept makes_field = !std::same_as<std::remove_cvref_t<From>, field<T>> && std:
 
 }  // namespace detail
 
-// Reads as the T in it, is assigned as a T, and is given in braces as a T: {.label = "nightly"}.
+// A member of an options struct. Use it like a T: read it, assign to it, initialize it in braces, as in {.label =
+// "nightly"}.
 //
-// Why it is not a plain T: g++ 12 miscompiles braces inside a co_await expression, `co_await f({.label = "nightly"})`. It makes
-// each field as a temporary of its own, copies that into the struct byte by byte, and destroys both at the end of the
-// expression; a std::string or std::stop_token there is freed twice. A field knows the address at which it was made. A
-// copy by bytes finds itself elsewhere: it borrows from the original, which lives as long as it does, never changes
-// what it borrowed and leaves its destruction to the original. With other compilers no such copy is made.
+// It is not a plain T because g++ 12 miscompiles braces inside a co_await expression, `co_await f({.label =
+// "nightly"})`: it creates each member as a temporary, copies it into the struct byte by byte, and destroys both at the
+// end of the expression, so that a std::string or std::stop_token is freed twice. A field remembers the address at
+// which it was constructed. A bytewise copy finds itself elsewhere, so it only borrows from the original, which lives
+// as long as the copy: it does not change or destroy what it borrowed. Other compilers make no such copy.
 template <class T>
 class field {
 public:
@@ -61,10 +62,10 @@ public:
         return value_;
     }
 
-    // Moves the value out.
+    // Moves the value out. A borrowed value is copied.
     T take() { return owns() ? T(std::move(value_)) : T(value_); }
 
-    // Where T has them.
+    // Only if T has them.
     bool empty() const noexcept { return value_.empty(); }
     bool stop_possible() const noexcept { return value_.stop_possible(); }
     bool stop_requested() const noexcept { return value_.stop_requested(); }

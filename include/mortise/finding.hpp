@@ -1,4 +1,4 @@
-// What a check of a store found.
+// A result of client::check.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -9,16 +9,17 @@
 
 namespace mortise::inline v0 {
 
+// Something that an operator should know about a store, from client::check.
 struct finding {
     enum class grade {
         good,     // as it should be
         note,     // worth knowing
-        warning,  // a promise is weaker than it looks, or something beside locks does not work
-        problem,  // locks do not work, or will not for long
+        warning,  // a promise is weakened, or something other than locking does not work
+        problem,  // locking does not work, or will soon fail
     };
     grade is = grade::note;
     std::string what{};    // one line
-    std::string remedy{};  // what to do about it; empty if nothing needs to be done
+    std::string remedy{};  // what to do about it; empty: nothing
 };
 
 MORTISE_API std::string_view to_string(finding::grade) noexcept;

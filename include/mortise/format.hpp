@@ -1,5 +1,5 @@
-// std::format for what has a to_string, where the standard library has <format> (g++ 13, clang 17, or newer). Width, fill and
-// precision are those of text: std::format("{:>20}", hold.token()).
+// std::format for every type with a to_string, if the standard library has <format> (g++ 13, clang 17, or newer).
+// Width, fill and precision work as for strings: std::format("{:>20}", hold.token()).
 #pragma once
 
 #include <mortise/attempt.hpp>

@@ -1,4 +1,4 @@
-// The hold: what the user's code owns once a claim was granted.
+// A granted lock.
 #pragma once
 
 #include <mortise/boot_clock.hpp>
@@ -21,24 +21,24 @@ namespace core {
 class claimant;
 }
 
-// How a release ended. Whatever the answer, the caller no longer holds.
+// The result of a release. In every case the caller no longer holds the lock.
 enum class release_result {
-    released,    // the store took it back; it was ours to the end
-    expired,     // the lease had ended before; nobody had taken the lock yet
-    taken_over,  // the lease had ended and somebody else holds the lock now
-    unknown,     // the store did not answer in time; retried in the background until the lease is over
-    sent,        // on its way; nobody waited for the answer (release_mode::lazy)
+    released,    // the lock was held to the end and is free now
+    expired,     // the lease had expired before; nobody has taken the lock since
+    taken_over,  // the lease had expired, and somebody else holds the lock
+    unknown,     // the store did not answer in time; the release is retried in the background until the lease is over
+    sent,        // the release was sent without waiting for the answer (release_mode::lazy)
 };
 
 MORTISE_API std::string_view to_string(release_result) noexcept;
 MORTISE_API std::ostream& operator<<(std::ostream&, release_result);
 
-// Told how a release ended that nobody waited for: the answer, and why it is `unknown` if it is.
+// Called with the result of an asynchronous release, and the reason if the result is `unknown`.
 using release_completion = unique_function<void(release_result, std::error_code)>;
 
-// A move-only handle, free to travel between threads and coroutines: ownership is the handle, not the thread.
-// Destroying it releases (kept_by::lease excepted); that never throws and is bounded
-// (client_options::release_wait).
+// A granted claim: what you own while you hold a lock. A move-only handle that may move between threads and coroutines;
+// it belongs to no thread. Destroying it releases the lock (except with kept_by::lease), which never throws and takes
+// at most client_options::release_wait.
 //
 //              lease renewed
 //              +---------+
@@ -47,55 +47,55 @@ using release_completion = unique_function<void(release_result, std::error_code)
 //              ^                         |       store said "not yours"
 //              +---- renewed after all --+
 //
-// All members may be called from any thread, but moving or destroying needs the usual exclusive access.
+// All members may be called from any thread; moving and destroying require exclusive access, as usual.
 class MORTISE_API hold {
 public:
     hold() noexcept;  // holds nothing
     hold(hold&&) noexcept;
-    hold& operator=(hold&&) noexcept;  // releases what it held before
+    hold& operator=(hold&&) noexcept;  // releases its previous hold
     ~hold();
 
-    // **The truth.** Compares the clock itself, so it is false before the first instruction after a pause, a
-    // suspend or a stop, with no thread having to run first. A write that was sent before may still arrive after:
-    // that is what token() is for.
+    // Whether the lock is still held. Reads the clock at each call, so after a pause or suspend longer than the lease
+    // it returns false immediately, without waiting for another thread to notice. A write sent before may still arrive
+    // later: send token() with it.
     bool valid() const noexcept;
 
-    // valid() as of now, until when, and how much is left. time_point::max() and duration::max() for a hold without
-    // a lease. Once released or lost: time_point::min() and zero.
+    // Until when it is valid unless renewed, and the time left. Without a lease: time_point::max() and duration::max().
+    // Once released or lost: time_point::min() and zero.
     boot_clock::time_point valid_until() const noexcept;
     std::chrono::nanoseconds remaining() const noexcept;
 
-    // Requested when the hold is lost; never by release(). Best effort: as soon as the process is scheduled.
+    // Requested when the hold is lost; never by release(). Best effort: it needs a thread of the client to run.
     std::stop_token lost() const;
 
-    // Calls `fn` once when the hold is lost (at once if it is already). Runs on the client's notifier thread, so it
-    // may take its time without delaying any renewal; what it throws is swallowed. Not begun after release(). Throws
+    // Calls `fn` once when the hold is lost (at once if it is already), and never after release(). It runs on the
+    // client's notifier thread, so it may block without delaying renewals; its exceptions are ignored. Throws
     // errc::exhausted if that thread cannot be started. An empty `fn` is ignored.
     void on_lost(unique_function<void()> fn);
 
-    // The fencing token, to be sent with every write that the lock is meant to protect. Throws errc::no_token where
-    // the store has none; the second form sets `ec` and answers token{}.
+    // The fencing token. Send it with every write that the lock protects. Throws errc::no_token if the store has no
+    // tokens; the second form sets `ec` and returns token{}.
     mortise::token token() const;
     mortise::token token(std::error_code& ec) const noexcept;
 
     const std::string& name() const noexcept;
 
-    // The secret by which anybody may release a detached claim (client::release). Empty for a claim that is not: its id
-    // may pass to the next holder of this process.
+    // The secret id with which anybody can release a detached claim (client::release). Zero for other claims, whose id
+    // may pass to the next holder in this process.
     claim_id id() const noexcept;
 
-    // Gives the lock back. Waits for the store's answer, bounded by client_options::release_wait. Repeating it
-    // gives the first answer again (while the first is still under way: `unknown`, errc::busy). `ec` tells why the
-    // answer is `unknown`: errc::unreachable, forked, closed.
+    // Releases the lock. Waits for the store's answer for at most client_options::release_wait. A repeated call returns
+    // the first result again (`unknown` with errc::busy while the first is pending). `ec` tells why the result is
+    // `unknown`: errc::unreachable, forked, closed.
     release_result release() noexcept;
     release_result release(std::error_code& ec) noexcept;
 
-    // The same without waiting: returns at once and calls `done` exactly once with that answer, as client::start does; for an
-    // empty hold on the thread at hand. The handle holds nothing from now on and may be destroyed. Throws invalid_option for
-    // an empty `done`.
+    // The same without waiting. Calls `done` exactly once with the result, as client::start does; for an empty hold, on
+    // the calling thread. The handle is empty afterwards and may be destroyed. Throws invalid_option if `done` is
+    // empty.
     void start_release(release_completion done);
 
-    // Whether there is something to release: granted and not released, valid or not.
+    // True if there is something to release: granted and not yet released, valid or not.
     explicit operator bool() const noexcept;
 
 private:
@@ -105,7 +105,7 @@ private:
     std::shared_ptr<core::claimant> granted_;
 };
 
-// "'report', token 1823..."; ", lost" if it is; "nothing" once it was released.
+// "'report', token 1823...", with ", lost" if it is lost; "nothing" once released.
 MORTISE_API std::string to_string(const hold&);
 MORTISE_API std::ostream& operator<<(std::ostream&, const hold&);
 

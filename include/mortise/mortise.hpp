@@ -1,4 +1,4 @@
-// Everything a user of the library sees.
+// All public headers except asio.hpp and the SPI.
 #pragma once
 
 #include <mortise/attempt.hpp>

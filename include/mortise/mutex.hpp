@@ -1,4 +1,4 @@
-// std::mutex, but for a fleet.
+// A distributed std::mutex.
 #pragma once
 
 #include <mortise/claim.hpp>
@@ -15,54 +15,60 @@
 
 namespace mortise::inline v0 {
 
-// One name, one holder, across every thread, process and machine that uses the same store.
+// A lock with one holder at a time across all threads, processes and machines that use the same store. The name
+// identifies the lock.
 //
 //     mortise::client locks{"memory:"};
 //     mortise::mutex tickets{locks, "ticket"};
 //     std::scoped_lock guard{tickets};
 //
-// As with std::timed_mutex: Lockable and TimedLockable, so std::scoped_lock, std::unique_lock and std::lock work. One
-// object may be shared by threads, or each may make its own: only the name counts. The thread that locks unlocks.
-// (std::lock takes several by trying and backing off, which under contention can go on for seconds between fair locks;
-// to take several names often, use multi_lock, which takes them in one fixed order.)
+// Like std::timed_mutex it is Lockable and TimedLockable, so std::scoped_lock, std::unique_lock and std::lock work.
+// Threads may share one object or have one each; only the name matters. The thread that locks must unlock. (std::lock
+// acquires several mutexes by trying and backing off, which under contention can take seconds with fair locks. To lock
+// several names often, use multi_lock, which acquires them in a fixed order.)
 //
-// What is different:
-//  - A hold can be **lost**: a lease runs out when the process is paused, or the store cannot be reached, for longer
-//    than the lease. hold().valid() tells, hold().lost() is a stop_token, the client's observer hears of it. Nothing
-//    can stop a paused process from having believed; send hold().token() with what you write.
-//  - lock() can **fail**, and throws mortise::error: store unreachable, client closed, process forked.
-//  - Locking a name that this thread already holds through any mutex of the same client is answered would_deadlock
-//    (try_lock: false), never a silent hang. To nest, use recursive_mutex.
-//  - Threads of one process that lock() in a circle, each holding what the next one waits for, do not hang: after a
-//    moment one of them is answered would_deadlock, and the message names who holds and wants what. Only waits that nothing
-//    can end are looked at (no limit, no options.stop), and docs/concepts.md says which circles are not seen.
-//  - unlock() never throws: the result of a release goes to the observer, and to whoever calls the form with
-//    error_code. An unlock by a thread that holds nothing releases nothing (errc::not_owner).
+// Differences from std::timed_mutex:
+//  - A hold can be **lost**: the lease expires when the process is paused, or cannot reach the store, for longer than
+//    the lease. hold().valid() tells, hold().lost() is a stop_token, and the client's observer is notified. A paused
+//    process cannot notice in time that it lost the lock, so send hold().token() with what you write.
+//  - lock() can **fail**. It throws mortise::error: store unreachable, client closed, process forked.
+//  - Locking a name that this thread already holds through any mutex of the same client fails with would_deadlock
+//    (try_lock returns false) instead of hanging. To nest, use recursive_mutex.
+//  - Deadlocks between threads of one process are detected: if threads lock() in a cycle, each holding what the next
+//    one waits for, one of them fails with would_deadlock after a moment, and the message names the holders and
+//    waiters. Only waits without a limit and without options.stop are checked; docs/concepts.md lists the cycles that
+//    are not detected.
+//  - unlock() never throws. The result of the release goes to the observer, and to callers of the form with error_code.
+//    An unlock by a thread that does not hold the lock releases nothing (errc::not_owner).
 //
-// Options are taken at construction. `options.wait` does not apply: the verbs say how long to wait.
+// The options apply to every lock() of this object. `options.wait` is ignored: the function called determines the wait.
 class MORTISE_API mutex {
 public:
     mutex(client& locks, std::string_view name,
           claim_options options = {});  // throws invalid_name, invalid_option, ...
-    ~mutex();                           // releases what is still locked through this object
+    ~mutex();                           // releases every hold that was locked through this object
     mutex(const mutex&) = delete;
     mutex& operator=(const mutex&) = delete;
 
+    // Waits until the lock is acquired. Throws, or sets `ec`, on failure.
     void lock();
     void lock(std::error_code& ec);
 
-    // False when busy (or when this thread holds it already). Throws, or sets `ec`, when the store gives no answer.
+    // Returns false if the lock is busy, or if this thread already holds it. Throws, or sets `ec`, on any other
+    // failure, as when the store does not answer.
     bool try_lock();
     bool try_lock(std::error_code& ec);
 
+    // The same, but wait: for at most any std::chrono::duration, or until any std::chrono::time_point.
     bool try_lock_for(detail::any_duration wait);
     bool try_lock_until(detail::any_time_point deadline);
 
+    // Releases the lock. `ec`: lost (the lease had expired), not_owner, unreachable.
     void unlock() noexcept;
-    void unlock(std::error_code& ec) noexcept;  // lost: the lease had ended; not_owner; unreachable
+    void unlock(std::error_code& ec) noexcept;
 
-    // The calling thread's hold: token and validity. Throws errc::not_owner when this thread holds nothing.
-    // Good until unlock().
+    // The calling thread's hold, with its token and validity. Throws errc::not_owner if this thread does not hold the
+    // lock. The reference is valid until unlock().
     const mortise::hold& hold() const;
 
     const std::string& name() const noexcept;

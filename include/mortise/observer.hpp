@@ -1,4 +1,4 @@
-// Seeing what the locks do: metrics, logs, the command and the tests are all observers.
+// Events of locks, for metrics and logs.
 #pragma once
 
 #include <mortise/boot_clock.hpp>
@@ -14,23 +14,25 @@
 
 namespace mortise::inline v0 {
 
-// | event    | what happened                                               | reason          | took               |
-// |----------|-------------------------------------------------------------|-----------------|--------------------|
-// | claimed  | a call asked for the name                                   |                 |                    |
-// | waited   | it was not granted at once and joined the queue             |                 |                    |
-// | granted  | it holds                                                    |                 | from call to grant |
-// | refused  | it does not                                                 | why             | from call to answer|
-// | renewed  | the store extended the lease                                |                 | slack that was left|
-// | at_risk  | a renewal was not confirmed; retried until the deadline     | why             | time left          |
-// | lost     | the hold ended below its owner; logged even if std-guarded  | why             |                    |
-// | released | given back; `reason` is set when it was no longer ours      | lost, not_owner,| time held          |
-// |          |                                                             | unreachable     |                    |
-// | retried  | a request to the store was repeated with the same id        | why             |                    |
+// What an event reports, and what its `reason` and `took` mean.
+//
+// | event    | what happened                                           | reason                       | took                |
+// |----------|---------------------------------------------------------|------------------------------|---------------------|
+// | claimed  | a call claimed the name                                 |                              |                     |
+// | waited   | the claim was not granted at once and waits             |                              |                     |
+// | granted  | the claim was granted                                   |                              | from call to grant  |
+// | refused  | the claim was refused                                   | why                          | from call to answer |
+// | renewed  | the lease was renewed                                   |                              | time that was left  |
+// | at_risk  | a renewal was not confirmed; retried until the deadline | why                          | time left           |
+// | lost     | the lease expired while held, or the lock was broken    | why                          |                     |
+// | released | the lock was released; `reason`: it was no longer held  | lost, not_owner, unreachable | time held           |
+// | retried  | a request to the store was repeated with the same id    | why                          |                     |
 enum class event_kind { claimed, waited, granted, refused, renewed, at_risk, lost, released, retried };
 
 MORTISE_API std::string_view to_string(event_kind) noexcept;
 MORTISE_API std::ostream& operator<<(std::ostream&, event_kind);
 
+// Something that happened to a lock of a client.
 struct event {
     event_kind kind{};
     std::string name{};
@@ -41,8 +43,9 @@ struct event {
     std::uint64_t dropped_before = 0;  // events not delivered because the observer was too slow
 };
 
-// on_event runs on the client's notifier thread, one event at a time, in order. It may block without delaying a
-// renewal; if it falls 65,536 events behind, further ones are dropped and counted. What it throws is swallowed.
+// Receives the events of a client (client_options::observer). on_event runs on the client's notifier thread, one event
+// at a time, in order. It may block without delaying renewals; if it falls 65,536 events behind, further events are
+// dropped and counted. Its exceptions are ignored.
 class MORTISE_API observer {
 public:
     virtual ~observer();

@@ -7,16 +7,16 @@
 
 namespace mortise::inline v0 {
 
-// recursive_mutex counts per thread, as std's does. A coroutine or a request that hops between threads makes one of
-// these and passes it instead: its identity is the object, wherever it runs. It must outlive what it locked, and it is
-// one line of execution: not to be used by two threads at once.
+// An owner of a recursive_mutex that is not a thread. recursive_mutex counts per thread, like std::recursive_mutex; a
+// coroutine or request that moves between threads creates an owner and passes it instead. It must outlive what it
+// locked, and must not be used by two threads at once.
 class MORTISE_API owner {
 public:
     owner() noexcept;
     owner(const owner&) = delete;
     owner& operator=(const owner&) = delete;
 
-    // Unique in this process, and never that of a thread.
+    // Unique in this process, also among the ids of threads.
     std::uint64_t id() const noexcept { return id_; }
 
 private:

@@ -1,4 +1,4 @@
-// std::recursive_mutex, but for a fleet.
+// A distributed std::recursive_mutex.
 #pragma once
 
 #include <mortise/claim.hpp>
@@ -16,44 +16,49 @@
 
 namespace mortise::inline v0 {
 
-// As mutex (see mutex.hpp for what is and is not as in the standard library), but its owner may lock it again:
-// counted, and freed when the count is back at zero.
+// A mutex that its owner may lock again. The locks are counted, and the lock is released when the count is back at
+// zero. See mutex.hpp for what differs from the standard library.
 //
-//  - The owner is the calling thread, or an explicit mortise::owner for work that hops between threads.
-//  - The count belongs to the name, not to this object: two recursive_mutex objects with one name on one client nest.
-//  - Re-entry asks no permission and waits for nothing; it and each partial unlock ask for a renewal, without awaiting
-//    it. The token stays the same, so an outer frame is never fenced off by its own inner frame.
-//  - Re-entry after the lease ran out is refused with errc::lost (try_lock throws it too), not counted: the lock below
-//    is no longer there. Unlock what was locked, then lock anew.
+//  - The owner is the calling thread, or an explicit mortise::owner for work that moves between threads.
+//  - The count belongs to the name, not to the object: two recursive_mutex objects with one name on one client nest.
+//  - Re-entry never waits. It and each partial unlock request a renewal of the lease, without waiting for it. The token
+//    stays the same, so an inner frame never fences off an outer one.
+//  - Re-entry after the lease has expired fails with errc::lost (try_lock throws it too) and is not counted, because
+//    the lock is no longer held. Unlock as often as you locked, then lock again.
 class MORTISE_API recursive_mutex {
 public:
     recursive_mutex(client& locks, std::string_view name, claim_options options = {});
-    ~recursive_mutex();  // releases what was first locked through this object and still is
+    ~recursive_mutex();  // releases every hold that was first locked through this object
     recursive_mutex(const recursive_mutex&) = delete;
     recursive_mutex& operator=(const recursive_mutex&) = delete;
 
+    // Locks, or locks again. Throws, or sets `ec`, on failure.
     void lock();
     void lock(std::error_code& ec);
     void lock(const owner& who);
     void lock(const owner& who, std::error_code& ec);
 
+    // Returns false if another owner holds the lock. Throws, or sets `ec`, on any other failure.
     bool try_lock();
     bool try_lock(std::error_code& ec);
     bool try_lock(const owner& who);
     bool try_lock(const owner& who, std::error_code& ec);
 
+    // The same, but wait: for at most any std::chrono::duration, or until any std::chrono::time_point.
     bool try_lock_for(detail::any_duration wait);
     bool try_lock_for(const owner& who, detail::any_duration wait);
     bool try_lock_until(detail::any_time_point deadline);
     bool try_lock_until(const owner& who, detail::any_time_point deadline);
 
-    // lost: the lease had ended; not_owner: this owner holds nothing here; unreachable: the store did not answer.
+    // Undoes one lock(); the last one releases. `ec`: lost (the lease had expired), not_owner (this owner does not hold
+    // the lock), unreachable (the store did not answer).
     void unlock() noexcept;
     void unlock(std::error_code& ec) noexcept;
     void unlock(const owner& who) noexcept;
     void unlock(const owner& who, std::error_code& ec) noexcept;
 
-    // The owner's hold: token and validity, until the last unlock. Throws errc::not_owner when it holds nothing.
+    // The owner's hold, with its token and validity. Throws errc::not_owner if it does not hold the lock. The reference
+    // is valid until the last unlock.
     const mortise::hold& hold() const;
     const mortise::hold& hold(const owner& who) const;
 

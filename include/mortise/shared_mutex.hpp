@@ -1,4 +1,4 @@
-// std::shared_mutex, but for a fleet; with reads that can become writes.
+// A distributed std::shared_mutex, with read locks that can be upgraded.
 #pragma once
 
 #include <mortise/attempt.hpp>
@@ -17,32 +17,34 @@
 
 namespace mortise::inline v0 {
 
-// Many readers or one writer, across every thread, process and machine that uses the same store.
+// A readers-writer lock: many readers or one writer across all threads, processes and machines that use the same store.
 //
 //     mortise::shared_mutex config{locks, "config"};
-//     { std::shared_lock reading{config}; ... }     // beside other readers
-//     { std::scoped_lock writing{config}; ... }     // alone
+//     { std::shared_lock reading{config}; ... }     // together with other readers
+//     { std::scoped_lock writing{config}; ... }     // exclusive
 //
-// As with std::shared_timed_mutex: Lockable, SharedLockable and their timed forms. What mutex.hpp says of loss, failure,
-// nesting and unlocking holds here too; a thread has a name in one way at a time, and locking it again in any way is
-// answered would_deadlock.
+// Like std::shared_timed_mutex it is Lockable, SharedLockable and their timed forms. What mutex.hpp says about loss,
+// failure, nesting and unlocking applies here too. A thread holds a name in one mode at a time: locking it again in any
+// mode fails with would_deadlock.
 //
-// Order: first come, first served. A writer that waits keeps later readers waiting, so no stream of readers starves it;
-// readers that come one after another are let in together.
+// Order: first come, first served. Readers that arrive after a waiting writer wait behind it, so readers cannot starve
+// writers; consecutive readers are granted together.
 //
-// An **upgradeable** read goes beside plain reads, but there is only one at a time. It alone may become a write without
-// letting go in between: upgrade() goes before everybody who waits, and waits only for the readers that are inside. What was
-// read stays true. A plain reader that asks is answered would_deadlock: two of them would wait for each other for ever.
+// An **upgradeable** read lock is compatible with plain read locks, but only one can be held at a time. It is the only
+// lock that can be upgraded to a write lock without being released in between: upgrade() precedes all waiters and waits
+// only for the current readers, so what was read stays valid. An upgrade of a plain read lock fails with
+// would_deadlock, because two of them would wait for each other for ever.
 //
-// Each step up or down gives a new hold with a larger token; hold() is the present one.
+// Each upgrade or downgrade yields a new hold with a larger token; hold() returns the current one.
 class MORTISE_API shared_mutex {
 public:
     shared_mutex(client& locks, std::string_view name, claim_options options = {});
-    ~shared_mutex();  // releases what is still locked through this object
+    ~shared_mutex();  // releases every hold that was locked through this object
     shared_mutex(const shared_mutex&) = delete;
     shared_mutex& operator=(const shared_mutex&) = delete;
 
-    // Writing: alone.
+    // Write lock: exclusive. As with mutex, the try_ forms return false if the lock is busy, and unlock sets `ec` to
+    // lost (the lease had expired), not_owner or unreachable.
     void lock();
     void lock(std::error_code& ec);
     bool try_lock();
@@ -50,9 +52,9 @@ public:
     bool try_lock_for(detail::any_duration wait);
     bool try_lock_until(detail::any_time_point deadline);
     void unlock() noexcept;
-    void unlock(std::error_code& ec) noexcept;  // lost: the lease had ended; not_owner; unreachable
+    void unlock(std::error_code& ec) noexcept;
 
-    // Reading: beside other readers.
+    // Read lock: shared with other readers.
     void lock_shared();
     void lock_shared(std::error_code& ec);
     bool try_lock_shared();
@@ -62,7 +64,7 @@ public:
     void unlock_shared() noexcept;
     void unlock_shared(std::error_code& ec) noexcept;
 
-    // Reading, and perhaps writing later: beside readers, but not beside another of these.
+    // Upgradeable read lock: shared with readers, but not with another upgradeable one.
     void lock_upgradeable();
     void lock_upgradeable(std::error_code& ec);
     bool try_lock_upgradeable();
@@ -72,24 +74,25 @@ public:
     void unlock_upgradeable() noexcept;
     void unlock_upgradeable(std::error_code& ec) noexcept;
 
-    // From an upgradeable read to a write, to be ended by unlock(). What fails leaves the read as it was; errc::lost: it
-    // had ended, and somebody may have written.
+    // Upgrades an upgradeable read lock to a write lock, which unlock() releases. If it fails, the read lock is
+    // unchanged. errc::lost: the lease had expired, and somebody may have written.
     void upgrade();
     void upgrade(std::error_code& ec);
     bool try_upgrade();
     bool try_upgrade(std::error_code& ec);
     bool try_upgrade_for(detail::any_duration wait);
 
-    // From a write to an upgradeable read, or from either to a plain read. Lets nobody in who would not fit beside it.
+    // Downgrade a write lock to an upgradeable read lock, or either of them to a plain read lock. Only compatible
+    // waiters are granted.
     void downgrade();
     void downgrade(std::error_code& ec);
     void downgrade_to_shared();
     void downgrade_to_shared(std::error_code& ec);
 
-    // The handle form: holds that belong to no thread, movable and each on its own; for coroutines, and for whoever locks here
-    // and unlocks there. What a thread has locked with the verbs above is not looked at. acquire waits for ever unless
-    // how.wait says otherwise and throws mortise::error for every refusal; try_acquire answers a hold or a refusal, and does
-    // not wait unless told.
+    // The handle form: movable holds that belong to no thread, for coroutines and for code that locks and unlocks in
+    // different places. It ignores what a thread has locked with the functions above. acquire waits for ever unless
+    // how.wait is set, and throws mortise::error if refused. try_acquire returns a hold or a refusal, and does not wait
+    // unless how.wait is set.
     [[nodiscard]] mortise::hold acquire(const wait_options& how = {});
     [[nodiscard]] mortise::hold acquire_shared(const wait_options& how = {});
     [[nodiscard]] mortise::hold acquire_upgradeable(const wait_options& how = {});
@@ -97,17 +100,18 @@ public:
     [[nodiscard]] attempt try_acquire_shared(const wait_options& how = {});
     [[nodiscard]] attempt try_acquire_upgradeable(const wait_options& how = {});
 
-    // Never block: call `done` exactly once with the answer, as client::start does. Without how.wait they wait for ever. The
-    // shared_mutex may be destroyed meanwhile.
+    // Never block. Call `done` exactly once with the result, as client::start does. Without how.wait the wait is
+    // unlimited. The shared_mutex may be destroyed meanwhile.
     void start(const wait_options& how, client::completion done);
     void start_shared(const wait_options& how, client::completion done);
     void start_upgradeable(const wait_options& how, client::completion done);
 
-    // One hold becomes another in one step: `config_hold = config.upgrade(config_hold)`. The answer is the new hold, and the
-    // old handle holds nothing any more, as if released. What fails leaves it as it was; refused are not_owner (empty,
-    // released, of another client or another lock), lost, would_deadlock (a plain read that wants more, or a second step
-    // while one is under way), invalid_option (it is of that kind already). A hold that is released during the wait ends it.
-    // A cancellation or a limit that meets the grant on its way does not undo it: then the answer is the new hold.
+    // Exchange one hold for another in one step: `config_hold = config.upgrade(config_hold)`. The result is the new
+    // hold, and the old handle is empty, as if released. If the exchange fails, the old hold is unchanged. Errors:
+    // not_owner (the hold is empty, released, or of another client or lock), lost, would_deadlock (upgrade of a plain
+    // read lock, or another exchange of this hold is pending), invalid_option (already of that mode). Releasing the
+    // hold ends the wait. A cancellation or timeout that comes after the grant has no effect: the result is the new
+    // hold.
     [[nodiscard]] mortise::hold upgrade(const mortise::hold& reading, const wait_options& how = {});
     [[nodiscard]] attempt try_upgrade(const mortise::hold& reading, const wait_options& how = {});
     void start_upgrade(const mortise::hold& reading, const wait_options& how, client::completion done);
@@ -116,8 +120,8 @@ public:
     [[nodiscard]] mortise::hold downgrade_to_shared(const mortise::hold& more);
     void start_downgrade_to_shared(const mortise::hold& more, client::completion done);
 
-    // The calling thread's hold, in whichever way: token and validity. Throws errc::not_owner when it holds nothing.
-    // Good until the next unlock, upgrade or downgrade.
+    // The calling thread's hold in any mode, with its token and validity. Throws errc::not_owner if this thread does
+    // not hold the lock. The reference is valid until the next unlock, upgrade or downgrade.
     const mortise::hold& hold() const;
 
     const std::string& name() const noexcept;

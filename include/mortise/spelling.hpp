@@ -1,4 +1,4 @@
-// How far one word is from another. For the library and the command alike, which both ask "did you mean".
+// Edit distance, for "did you mean" in the library and in the command.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -14,7 +14,7 @@ namespace mortise::inline v0 {
 
 namespace detail {
 
-// Letters to add, leave out or replace: enough to tell a typo from another thing.
+// The number of letters to add, remove or replace.
 inline std::size_t edits_between(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});

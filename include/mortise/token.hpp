@@ -1,4 +1,4 @@
-// The fencing token: the number by which a resource tells an old holder from a new one.
+// The fencing token.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -10,12 +10,13 @@
 
 namespace mortise::inline v0 {
 
-// Strictly rises over conflicting grants of one name: a later holder always has the larger token, whatever was
-// paused, delayed or partitioned in between. Tokens of different names are not related.
+// A fencing token: a number with which a resource can reject former holders. Tokens strictly increase over conflicting
+// grants of one name: a later holder always has a larger token, whatever was paused, delayed or partitioned. Tokens of
+// different names are unrelated.
 //
-// The upper 54 bits are the store's own counter, the lower 10 the turn of a hand-over inside one process, so a lock
-// that changes hands without a trip to the store still gets a new token. To a resource it is just a number. In JSON
-// it is written as a string: a double cannot carry it.
+// The upper 54 bits are the store's counter, the lower 10 the turn of a hand-over within one process, so that a lock
+// that is handed over without a request to the store also gets a new token. To a resource it is just a number. In JSON
+// write it as a string: a double cannot represent it.
 class token {
 public:
     static constexpr unsigned turn_bits = 10;

@@ -1,4 +1,4 @@
-// A callable that is moved, not copied (what C++23 calls std::move_only_function).
+// A move-only callable, like std::move_only_function of C++23.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -15,7 +15,8 @@ namespace mortise::inline v0 {
 template <class Signature>
 class unique_function;
 
-// Small callables (four words) live inside, larger ones on the heap. Test before calling one that may be empty.
+// A move-only callable. Callables of up to four words are stored inline, larger ones on the heap. Calling an empty one
+// is undefined behaviour.
 template <class R, class... Args>
 class unique_function<R(Args...)> {
 public:
@@ -62,7 +63,7 @@ private:
     static constexpr bool fits = sizeof(D) <= room_size &&
                                  alignof(D) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<D>;
 
-    // As std::invoke_r: any callable, and a result that nobody wants is dropped.
+    // Like std::invoke_r: any callable; a result is discarded if R is void.
     template <class D>
     static R invoke(D& callee, Args&&... args) {
         if constexpr (std::is_void_v<R>) {

@@ -11,14 +11,14 @@ namespace core {
 class lookout;
 }
 
-// Move-only. Destroying it ends the watch: no call begins after that, and one that is under way is waited for, unless it is
-// the one that destroys the handle. May outlive the client; then it only watches nothing any more.
+// A running client::watch. Move-only. Destroying it ends the watch: no callback starts afterwards, and a running one is
+// waited for, unless it is the one that destroys the handle. It may outlive the client, and then watches nothing.
 class MORTISE_API watching {
 public:
     watching() noexcept;  // watches nothing
     explicit watching(std::shared_ptr<core::lookout> begun) noexcept;
     watching(watching&&) noexcept;
-    watching& operator=(watching&&) noexcept;  // ends what it watched before
+    watching& operator=(watching&&) noexcept;  // ends its previous watch
     ~watching();
 
 private:

@@ -18,13 +18,13 @@ public:
             case errc::cancelled:
                 return "the wait was cancelled";
             case errc::would_deadlock:
-                return "the wait would never end: the caller holds this lock itself, or waits in a circle";
+                return "the wait would deadlock: the caller already holds this lock, or waits in a cycle of threads";
             case errc::lost:
-                return "the lease ended before the release";
+                return "the lock was lost: its lease expired, or it was broken";
             case errc::not_owner:
                 return "the caller does not hold this lock";
             case errc::forked:
-                return "this client belongs to the parent process; make one after fork";
+                return "this client belongs to the parent process; create one after fork";
             case errc::closed:
                 return "the client was closed";
             case errc::unreachable:
@@ -32,7 +32,7 @@ public:
             case errc::kind_mismatch:
                 return "the name is in use with another capacity";
             case errc::unsupported:
-                return "the store does not promise what the claim demands";
+                return "the store does not promise what the claim requires";
             case errc::no_token:
                 return "the store has no fencing tokens";
             case errc::invalid_name:
@@ -40,13 +40,13 @@ public:
             case errc::invalid_option:
                 return "invalid option";
             case errc::bad_url:
-                return "the store address cannot be read";
+                return "invalid store address";
             case errc::unknown_store:
-                return "no such store in this build";
+                return "this build has no such store";
             case errc::exhausted:
-                return "a limit of the machine or the store was reached";
+                return "the machine or the store is out of a resource";
             case errc::denied:
-                return "the store does not accept our credentials, or our rights do not suffice";
+                return "the store rejected the credentials, or a permission is missing";
         }
         return "unknown mortise error " + std::to_string(code);
     }

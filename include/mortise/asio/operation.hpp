@@ -1,5 +1,4 @@
-// What is under every async_ verb: one call that waits for the library's answer and hands it to a handler's executor. Nothing
-// here is for users.
+// An asynchronous operation: waits for the library's result and posts it to the handler's executor. Internal.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -31,23 +30,24 @@ namespace mortise::inline v0::asio_detail {
 
 namespace net = boost::asio;
 
-// An operation, as the execution context sees it that is to run its handler.
+// A pending operation as its execution context sees it.
 class unfinished {
 public:
     virtual ~unfinished() = default;
     virtual void abandon() noexcept = 0;
 };
 
-// The operations of one context. When it ends they are abandoned: their waits end, their handlers are destroyed uncalled, as
-// Asio does with all handlers, and answers that come later are dropped. So an executor is never used after its context.
+// The pending operations of one execution context. When the context is destroyed they are abandoned: their waits end,
+// their handlers are destroyed without being called, as Asio does with all handlers, and later results are dropped. So
+// an executor is never used after its context.
 class roster {
 public:
-    // False: the context has ended.
+    // Returns false if the context was destroyed.
     bool enter(const std::shared_ptr<unfinished>& one) {
         std::scoped_lock guard{mutex_};
         return !closed_ && all_.insert(one).second;
     }
-    // Calls `last` unless the operation was abandoned; the context does not end meanwhile.
+    // Calls `last` unless the operation was abandoned; the context is not destroyed meanwhile.
     template <class Last>
     void leave(const std::shared_ptr<unfinished>& one, Last last) {
         std::scoped_lock guard{mutex_};
@@ -69,7 +69,7 @@ private:
     bool closed_ = false;
 };
 
-// How a context keeps its roster, and tells it of its end.
+// Registers the roster with its context, which notifies it of its destruction.
 class roster_service final : public net::execution_context::service {
 public:
     inline static net::execution_context::id id;
@@ -83,7 +83,7 @@ private:
     const std::shared_ptr<roster> all_ = std::make_shared<roster>();
 };
 
-// A handler and what it is to be called with. On its executor.
+// A handler and its arguments, to be called on its executor.
 template <class Handler, class Results>
 struct call {
     Handler handler;
@@ -91,7 +91,7 @@ struct call {
 
     void operator()() {
         if (auto slot = net::get_associated_cancellation_slot(handler); slot.is_connected()) slot.clear();
-        Handler last = std::move(handler);  // what it owns may go before the results do
+        Handler last = std::move(handler);  // what it owns may be destroyed before the results
         std::apply(std::move(last), std::move(results));
     }
 };
@@ -104,11 +104,12 @@ public:
         roster_ = net::use_service<roster_service>(context).all();
     }
 
-    // Ready to be answered. `also` ends the wait as the handler's cancellation slot does. False: the context has ended.
+    // From now on complete() may be called. `also` cancels the wait, like the handler's cancellation slot. Returns
+    // false if the context was destroyed.
     bool enter(std::stop_token also) {
         if (also.stop_possible())
             also_.emplace(std::move(also), [stop = stop_] {
-                std::stop_source kept = stop;  // the answer may destroy what was captured
+                std::stop_source kept = stop;  // the completion may destroy what was captured
                 kept.request_stop();
             });
         if (auto slot = net::get_associated_cancellation_slot(ahead_->handler); slot.is_connected())
@@ -120,7 +121,7 @@ public:
     }
     std::stop_token stop() const { return stop_.get_token(); }
 
-    // Once, from any thread. The handler is never called inside.
+    // Call once, from any thread. The handler never runs inside this call.
     void complete(Results results) {
         also_.reset();
         roster_->leave(this->shared_from_this(), [&] {
@@ -136,7 +137,7 @@ public:
         stop_.request_stop();
         ahead_.reset();
     }
-    // As if it had never begun.
+    // Removes the operation as if it had never started.
     void withdraw() {
         roster_->leave(this->shared_from_this(), [] {});
     }
@@ -147,7 +148,7 @@ private:
         std::decay_t<decltype(net::prefer(std::declval<executor_type>(), net::execution::outstanding_work.tracked))>;
     struct ahead {
         Handler handler;
-        tracked_type executor;  // keeps its context from running out of work
+        tracked_type executor;  // counts as outstanding work of its context
 
         explicit ahead(Handler h)
             : handler(std::move(h)),
@@ -167,8 +168,8 @@ struct signature_of<std::tuple<Results...>> {
     using type = void(Results...);
 };
 
-// Begins an operation. `start(stop, done)` asks the library; Shape::of turns its answer, or the error it threw, into what the
-// handler is called with. So nothing is thrown here: every error arrives in the handler.
+// Starts an operation. `start(stop, done)` calls the library; Shape::of converts its result, or the error that it
+// threw, into the handler's arguments, so every error reaches the handler.
 template <class Shape, class Token, class Start>
 auto initiate(Token&& token, std::stop_token also, Start start) {
     using results = typename Shape::results;

@@ -1,5 +1,4 @@
-// What the handlers of the async_ verbs are called with: made of the library's answers, and of what it threw. Nothing here is
-// for users.
+// The arguments of completion handlers, made of the library's results and errors. Internal.
 #pragma once
 
 #include <mortise/attempt.hpp>
@@ -23,7 +22,7 @@ inline std::exception_ptr thrown(const refusal& why) {
     return std::make_exception_ptr(error(why.reason, why.describe()));
 }
 
-// The hold, or the refusal as an exception.
+// The hold, or the refusal as an exception_ptr.
 template <class Attempt, class Hold>
 struct or_thrown {
     using results = std::tuple<std::exception_ptr, Hold>;

@@ -1,7 +1,7 @@
-// What an audit compares: the claims that clients admit to, and those that their store keeps.
+// Audits: comparing the claims that clients know with the claims that their store keeps. For tests and tools.
 //
-// While all clients live, every claim in the store is one that some client admits to. Any other is an orphan: nobody will
-// release it, and it is in the way for as long as the store keeps it. For tests and tools.
+// While all clients live, some client must know every claim in the store. Any other claim is an orphan: nobody will
+// release it, and it blocks the lock for as long as the store keeps it.
 #pragma once
 
 #include <mortise/claim_id.hpp>
@@ -16,27 +16,27 @@ class client;
 
 namespace spi {
 
-// A claim that a client has not done with.
+// A claim that a client knows and that is not over for it.
 struct admitted_claim {
     enum class stage {
-        waiting,  // asked for, not granted as far as the client knows
+        waiting,  // requested, and not granted as far as the client knows
         holding,
-        leaving,  // given up or released; the release is repeated until the store has answered it
+        leaving,  // given up or released; the release is repeated until the store answers it
     };
     std::string name;
     claim_id id{};
     stage is = stage::waiting;
 };
 
-// All of them at this moment. A claim on its way from one stage to the next may be missing for an instant, so look again
-// before drawing conclusions. Thread-safe. Empty in a child of fork.
+// All claims that the client knows at this moment. A claim that changes its stage may be missing for an instant, so
+// repeat the call before drawing conclusions. Thread-safe. Empty in the child of a fork.
 MORTISE_API std::vector<admitted_claim> admitted(const client& of);
 
-// A claim as the store itself keeps it.
+// A claim as the store keeps it.
 struct stored_claim {
     std::string name;
-    claim_id id{};        // zero: there is something that cannot be read
-    bool holds = false;   // else it waits
+    claim_id id{};        // zero: the record cannot be read
+    bool holds = false;   // false: it waits
     std::string where{};  // the key, the node, the record: for people
 };
 

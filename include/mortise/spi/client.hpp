@@ -1,4 +1,4 @@
-// A client on a store, a clock and a notifier of one's own: for tests and for wrappers.
+// Clients with a custom store, clock or notifier, for tests and wrappers.
 #pragma once
 
 #include <mortise/client.hpp>
@@ -10,15 +10,16 @@ namespace mortise::inline v0 {
 
 namespace spi {
 
-// What is left empty is the real one.
+// The clock and notifier of a client. Null: the real one.
 struct world {
     std::shared_ptr<spi::clock> clock{};
     std::shared_ptr<spi::notifier> notifier{};
 };
 
+// A client with this store, and with this clock and notifier.
 MORTISE_API client make_client(const store_factory& store, world around = {}, client_options options = {});
 
-// The factory behind a URL: what a wrapper wraps.
+// The factory of the store with this URL, for wrappers.
 MORTISE_API store_factory factory_of(std::string_view store_url);
 
 }  // namespace spi

@@ -1,4 +1,4 @@
-// Time and threads as parameters.
+// Time and callback threads as interfaces.
 #pragma once
 
 #include <mortise/boot_clock.hpp>
@@ -14,8 +14,8 @@ namespace spi {
 
 using task = unique_function<void()>;
 
-// The client's time: the real one reads boot_clock and runs timers on the io thread; the tests' one stands still
-// until told otherwise. Library code never asks another clock and never sleeps.
+// The clock and timers of a client. The real one reads boot_clock and runs timers on the io thread; the simulated one
+// in tests advances only when told to. Library code uses no other clock and never sleeps.
 class MORTISE_API clock {
 public:
     using time_point = boot_clock::time_point;
@@ -24,20 +24,20 @@ public:
     virtual ~clock();
     virtual time_point now() const noexcept = 0;
 
-    // Runs `what` once at or after `when`. Never from inside this call, and never with a lock of the clock's held.
-    // Timers must not block.
+    // Runs `what` once, at or after `when`; never inside this call, and never while the clock holds a mutex. Timers
+    // must not block.
     virtual timer_id at(time_point when, task what) = 0;
 
-    // A timer that has run, runs right now or never was is left alone.
+    // Cancels a timer. Does nothing if it has run, is running or does not exist.
     virtual void cancel(timer_id) noexcept = 0;
 
-    // Runs `when_readable` on the clock's thread each time the descriptor has something to read. It must read it.
-    // After unwatch() it may run once more, but does not begin to.
+    // Runs `when_readable` on the clock's thread each time the descriptor becomes readable; it must read it. A call
+    // that has started may still be running after unwatch(); none starts later.
     virtual void watch(int fd, std::function<void()> when_readable) = 0;
     virtual void unwatch(int fd) noexcept = 0;
 };
 
-// Where user callbacks run, one at a time and in order; never the thread that keeps time.
+// Runs user callbacks, one at a time and in order; never on the clock's thread.
 class MORTISE_API notifier {
 public:
     virtual ~notifier();

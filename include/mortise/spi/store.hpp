@@ -28,17 +28,20 @@
 
 namespace mortise::inline v0 {
 
-// A store answers claims and nothing else: it knows no mutexes, threads or callbacks. The rules every store obeys:
+// The interface that a store implements. A store answers claims; it knows nothing of mutexes, user threads or
+// callbacks. Every store follows these rules:
 //
-//  1. Every verb returns at once. Its reply is called exactly once if an answer arrives, from any thread, possibly
-//     before the verb returns; never with a lock of the store's held. No answer is fine too: the core asks again.
-//  2. Every verb is idempotent in the claim's id: a repeat is answered as the first was, while the claim lives and for
-//     some seconds after it ended. A claim that arrives after its own release is not granted.
-//  3. "Unknown" is an answer: a request that failed on the way is reported as such, never guessed.
-//  4. A waiting claim is granted later by events::granted, which may be lost, late or repeated: the core asks again.
-//  5. What the store cannot do stands in promises(), and the core refuses it before the store is asked.
-//  6. A request may arrive after its repeat was answered. Whatever that answer was, the core releases a claim of which any
-//     request went unanswered; from then on the store keeps the late one out, or ends what it left (rule 2).
+//  1. Every function returns at once. It calls its reply exactly once if an answer arrives, from any thread, possibly
+//     before it returns, and never while the store holds a mutex. If no answer arrives, the core repeats the request.
+//  2. Every request is idempotent in the claim's id: a repeat gets the same answer as the first, while the claim lives
+//     and for some seconds after it has ended. A claim that arrives after its own release is not granted.
+//  3. "Unknown" is an answer: report a request that failed on the way as unknown, never guess.
+//  4. A queued claim is granted later by events::granted, which may be lost, late or repeated, because the core repeats
+//     the claim.
+//  5. promises() says what the store cannot do; the core refuses such claims without a request to the store.
+//  6. A request may arrive after its repeat was answered. If any request of a claim went unanswered, the core releases
+//     that claim, whatever the other answers were; from then on the store rejects the late request, or ends what it
+//     created (rule 2).
 namespace spi {
 
 using duration = std::chrono::nanoseconds;
@@ -47,63 +50,70 @@ using time_point = boot_clock::time_point;
 template <class Answer>
 using reply = unique_function<void(Answer)>;
 
+// A claim, as the core sends it to the store.
 struct claim_request {
     std::string_view name;  // valid during the call only, as are all views here
     claim_id id;
     std::uint32_t capacity = 1;
     std::uint32_t weight = 1;
-    std::optional<duration> lease{};  // none: lasts while the process does
+    std::optional<duration> lease{};  // none: for the life of the process
     mortise::renew renew = mortise::renew::on;
     mortise::kept_by kept_by = mortise::kept_by::process;
-    bool queue = false;                          // wait in line if it cannot be granted now
-    mortise::order order = mortise::order::any;  // fifo: the caller demands strict order of arrival
+    bool queue = false;                          // wait in the queue if it cannot be granted now
+    mortise::order order = mortise::order::any;  // fifo: the caller requires strict order of arrival
     std::string_view label{};
-    // A hold of the same client on the same name, which this claim takes the place of in one step when it is granted
-    // (upgrade, downgrade). It goes before the queue. Refused with errc::lost if that hold has ended, and with
-    // errc::would_deadlock if another such claim waits already. Asked again without `queue` while it waits, it leaves the
-    // line and is answered busy, in one step: so the caller knows which of the two it holds. Zero: none.
+    // A hold of the same client on the same name that this claim replaces in one step when it is granted (upgrade,
+    // downgrade). It goes before the queue. Refused with errc::lost if that hold has ended, and with
+    // errc::would_deadlock if another such claim is already waiting. If it is repeated without `queue` while it waits,
+    // it leaves the queue and is answered busy in one step, so that the caller knows which of the two it holds. Zero:
+    // none.
     claim_id instead_of{};
-    unsigned replicas = 0;        // that must have the grant, and each renewal, before it counts
-    std::uint32_t wait_slot = 0;  // of the caller that sleeps until it is granted (see sleeper); 0: nobody does
+    unsigned replicas = 0;        // that must store the grant, and each renewal, before it counts
+    std::uint32_t wait_slot = 0;  // of the caller that sleeps until the grant (see sleeper); 0: none
 };
 
+// A grant of the store.
 struct grant {
-    std::uint64_t counter = 0;        // the store's part of the token; 0 where it has none
-    std::optional<duration> lease{};  // as given, which may differ from the one asked for
+    std::uint64_t counter = 0;        // the store's part of the token; 0: the store has no tokens
+    std::optional<duration> lease{};  // as granted, which may differ from the requested one
 
-    // An instant on the client's clock that is not later than the store's granting. The core takes the earlier of
-    // this and the sending of the request; a pushed grant has no request, so there it is the store's duty.
+    // A time on the client's clock that is not later than the grant in the store; the lease is counted from it. The
+    // core takes the earlier of this and the time the request was sent. A pushed grant has no request, so the store
+    // must set it correctly.
     time_point counted_from{};
 
-    // Set: until its first renewal it lasts only so long. For a push, which may reach nobody.
+    // If set, the grant lasts only this long until its first renewal; for a pushed grant, which may not reach its
+    // client.
     std::optional<duration> grace{};
 };
 
-// How things stand for a claim that was not granted.
+// What the store knows about a claim that was not granted.
 struct standing {
     std::optional<mortise::holder> holder{};
-    std::optional<std::size_t> place{};  // in the queue, 1 is next; unset: not queued
-    std::optional<duration> free_in{};   // at the latest, if nobody renews
+    std::optional<std::size_t> place{};  // in the queue; 1 is next; unset: not queued
+    std::optional<duration> free_in{};   // time until the lock is free, at the latest, if nobody renews
 };
 
+// The answer to a claim.
 struct claim_answer {
     enum class verdict {
         granted,
         queued,   // events::granted will follow
-        busy,     // not granted, and not in the queue
-        refused,  // final: kind_mismatch, invalid, no rights, withdrawn
-        unknown,  // it may or may not have happened; ask again with the same id
+        busy,     // not granted and not queued
+        refused,  // final: kind_mismatch, invalid, no permission, withdrawn
+        unknown,  // it may or may not have happened; repeat it with the same id
     };
     verdict is = verdict::unknown;
     spi::grant grant{};
     spi::standing standing{};
     std::error_code reason{};
     std::string detail{};
-    // Unknown, and it will hardly be answered soon: all that can be asked refuse the connection, are not to be found, or speak
-    // another protocol. A call that does not wait may end with that (client_options::try_patience).
+    // Unknown, and an answer is unlikely soon: all servers refuse the connection, cannot be found, or speak another
+    // protocol. Calls that do not wait may fail with it (client_options::try_patience).
     bool unreached = false;
 };
 
+// A request to renew the lease of a claim.
 struct renewal {
     std::string_view name;
     claim_id id;
@@ -119,38 +129,40 @@ enum class release_answer {
     unknown,
 };
 
-// To take a lock away from whoever holds it with that counter.
+// A request to break the lock of the holder with this counter.
 struct break_request {
     std::string_view name;
     std::uint64_t counter = 0;
-    std::string_view note{};  // who and why, one line; for the store's record, where it keeps one
+    std::string_view note{};  // by whom and why, one line; for the store's record, if it keeps one
 };
 
 enum class break_answer {
     broken,
-    not_held,  // somebody else holds it by now, or nobody
+    not_held,  // somebody else holds the lock by now, or nobody
     unknown,
 };
 
 using listed = held_lock;
 
+// All held locks, or why they cannot be listed.
 struct listing {
-    std::error_code failed{};  // the store gave no answer
+    std::error_code failed{};  // the store did not answer
     std::vector<listed> holds{};
     std::string detail{};  // why it failed, one line for people
 };
 
-// Pushed by the store, from any thread, with no lock of the store's held; never before its first verb was called.
+// What a store reports to the core, from any thread, without holding a mutex of its own; never before one of its
+// functions was called.
 class MORTISE_API events {
 public:
     virtual ~events();
-    virtual void granted(std::string_view name, const claim_id&, const grant&) = 0;  // a queued claim's turn has come
-    virtual void lost(std::string_view name, const claim_id&) = 0;                   // taken away: broken, revoked
-    // The store was out of reach, or is another one now: what is held is to be renewed and what waits asked again, at once.
+    virtual void granted(std::string_view name, const claim_id&, const grant&) = 0;  // a queued claim was granted
+    virtual void lost(std::string_view name, const claim_id&) = 0;                   // broken, or revoked by the store
+    // The store was unreachable, or was replaced: the core renews all holds and repeats all waiting claims at once.
     virtual void reconnected();
 };
 
-// What a store is opened with; all of it outlives the store.
+// The environment of a store. It outlives the store.
 struct context {
     spi::clock& clock;
     spi::events& events;
@@ -159,15 +171,16 @@ struct context {
     bool strict = false;  // client_options::strict
 };
 
-// A caller that blocks until it is answered. Stores whose holders meet in memory let it sleep where they can wake it
-// themselves, without a detour over another thread of its process.
+// A caller that blocks until it is answered. A store can let it sleep where the store itself can wake it, without
+// another thread in between.
 struct MORTISE_API sleeper {
     enum state : int { awake, asleep, answered };
 
     std::atomic<int> is{awake};
-    std::uint32_t wait_slot = 0;  // never 0; two sleepers rarely have the same
+    std::uint32_t wait_slot = 0;  // never 0; rarely shared by two sleepers
 };
 
+// A store of locks. See the rules above.
 class MORTISE_API store {
 public:
     virtual ~store();
@@ -176,43 +189,42 @@ public:
 
     virtual void claim(const claim_request&, reply<claim_answer>) = 0;
 
-    // All due renewals of a client in one call; as many answers, in the same order.
+    // Renews several claims of a client. The answers have the order of the renewals.
     virtual void renew(std::span<const renewal>, reply<std::vector<renewal_answer>>) = 0;
 
-    // Gives a grant back, or leaves the queue.
+    // Releases a grant, or leaves the queue.
     virtual void release(std::string_view name, const claim_id&, reply<release_answer>) = 0;
 
-    // How long the store keeps a claim with this lease that is neither renewed nor released, at most. The core repeats a
-    // release for that long. None, the default: for as long as the client lives, because its session keeps the claim, or a
-    // lease that other claims share; then a release is repeated until it is answered.
+    // The longest time for which the store keeps a claim with this lease that is neither renewed nor released. The core
+    // repeats a release for that long. None, the default: for the life of the client, because its session, or a lease
+    // shared with other claims, keeps the claim; the core then repeats a release until it is answered.
     virtual std::optional<duration> keeps_abandoned(const std::optional<duration>& lease) const noexcept;
 
-    // Who holds what, by name.
+    // Lists all held locks, sorted by name.
     virtual void list(reply<listing>) = 0;
 
-    // Takes the lock away, tells the holder (events::lost) and raises the next token.
+    // Breaks a lock: ends the hold, notifies the holder (events::lost), and makes the next token larger.
     virtual void break_hold(const break_request&, reply<break_answer>) = 0;
 
-    // What an operator should know of this store: settings that weaken a promise, missing rights, a full disk. The default
-    // finds nothing.
+    // Diagnoses the store: settings that weaken a promise, missing permissions, a full disk. The default finds nothing.
     virtual void check(reply<std::vector<finding>>);
 
-    // What has to be set up in the store before it is used, in the store's own language. Empty: nothing.
+    // The statements that set up the store before its first use, in the store's own language. Empty: none are needed.
     virtual std::string schema() const;
 
-    // What this store costs without us (see raw_limits.hpp): at least one limit of kind `lock` or `trips` and one of kind
-    // `turns`, on connections of their own. Does not connect. What it answers may outlive the store.
+    // What this store costs without us (see raw_limits.hpp): at least one limit of kind `lock` or `trips` and one of
+    // kind `turns`, on connections of their own. Does not connect. What it answers may outlive the store.
     virtual mortise::raw_limits raw_limits() const = 0;
 
-    // The calling thread is about to ask something and to sleep until it is answered; or no longer.
+    // True: the calling thread is about to send a request and to sleep until it is answered. False: no longer.
     virtual void will_sleep(bool whether) noexcept;
-    // Returns once `who` was woken; the store may use the thread meanwhile to look for what it waits for.
+    // Blocks until `who` is woken. The store may use the thread meanwhile, for instance to read replies.
     virtual void sleep(sleeper& who);
-    // From any thread, once per sleeper, perhaps before it sleeps.
+    // Wakes a sleeper, from any thread, once, possibly before it sleeps.
     virtual void wake(sleeper& who) noexcept;
 
-    // No reply and no event after this returns. Claims kept by the process may be dropped. Never called from inside a
-    // reply or an event; a second call does nothing.
+    // Closes the store: no reply and no event follows after it returns. Claims with kept_by::process may be dropped.
+    // Never called inside a reply or an event; a second call does nothing.
     virtual void close() noexcept = 0;
 };
 

@@ -1,4 +1,4 @@
-// A store in front of a store.
+// A store that forwards to another store.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -8,8 +8,8 @@ namespace mortise::inline v0 {
 
 namespace spi {
 
-// Forwards everything, in both directions. Faults, tracing and histories are subclasses that override what they
-// bend; nothing in the core or in a store knows about them.
+// Forwards all requests and events. Subclasses override what they change, for fault injection, tracing and histories;
+// the core and the stores do not know about them.
 class MORTISE_API store_wrapper : public store, public events {
 public:
     store_wrapper(const context& outer, const store_factory& make_inner);
