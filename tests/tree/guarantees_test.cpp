@@ -18,22 +18,25 @@ constexpr const char* page = MORTISE_SOURCE_DIR "/docs/guarantees.md";
 
 constexpr const char* introduction = R"(# What is promised, and when the promise ends
 
-This page is made from what each store says of itself (`client::promises()`); `make docs` writes it, and a test compares it.
+This page is generated from what each store says about itself (`client::promises()`): `make docs` writes it, and a
+test compares it.
 
-**Exclusion** is about `valid()`: at no instant is it true for two holders of an exclusive lock. It is counted on the client's
-own clock from before the request was sent, less a margin, so it ends before the store lets the next one in. It says nothing of
-a write that is on its way already: an old holder's packet can arrive late, on every store. That is what **tokens** are for: a
-later grant has a larger one, and a resource that *seals, then reads, then writes* ([fencing](fencing.md)) refuses the older. With
-tokens nothing is lost or mixed up under any pause, delay or partition, as long as tokens rise.
+**Exclusion** is about `valid()`: at no instant is it true for two holders of an exclusive lock. Validity is counted
+on the client's own clock from before the request was sent, less a margin, so it ends before the store lets the next
+holder in. Exclusion does not cover a write that is already on its way: on every store, an old holder's packet can
+arrive late. **Tokens** are for that case: a later grant has a larger token, and a resource that *seals, then reads,
+then writes* ([fencing](fencing.md)) refuses the smaller one. With tokens no update is lost under any pause, delay or
+partition, as long as tokens rise.
 
-Nobody can promise exclusion without tokens to processes that may be paused: a lease can end while its holder sleeps. `valid()`
-is false then before the next instruction, but the instruction before it has been carried out.
+No lock can promise exclusion without tokens to processes that may be paused, because a lease can end while its holder
+sleeps. `valid()` is then false before the next instruction, but the previous instruction has been executed.
 
-Never promised: order of waiters across a failover, side effects exactly once, to notice a loss before `valid()` ends, and
-exclusion after `mortise break` (the next token is larger, so sealed resources stay safe).
+Never promised: the order of waiters across a failover, side effects that happen exactly once, notice of a loss before
+`valid()` ends, and exclusion after `mortise break` (the next token is larger, so sealed resources stay safe).
 
-A store that always asks a majority needs no more than its own promise. For one that copies to replicas later, Redis, a claim can
-wait for them: `durability::wait(k)`, or `wait=k` in the address. The grant, and each renewal, counts only once k replicas have it.
+A store that always asks a majority needs no further option. Redis copies grants to its replicas later, so there a
+claim can wait for replicas: `durability::wait(k)`, or `wait=k` in the address. The grant, and each renewal, counts
+only once k replicas have it.
 )";
 
 std::string list_of(const std::vector<std::string>& sentences) {
