@@ -11,6 +11,7 @@
 #include <bit>
 #include <cstdlib>
 #include <map>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -89,6 +90,15 @@ std::uint64_t bits_at(std::string_view bytes, std::size_t at, std::size_t size =
 
 double number_at(std::string_view bytes, std::size_t at) {
     return std::bit_cast<double>(bits_at(bytes, at));
+}
+
+std::string in_hex(std::string_view bytes) {
+    std::string hex;
+    for (const char byte : bytes) {
+        hex += "0123456789abcdef"[static_cast<unsigned char>(byte) >> 4];
+        hex += "0123456789abcdef"[static_cast<unsigned char>(byte) & 15];
+    }
+    return hex;
 }
 
 claim_id id_in(std::string_view bytes) {
@@ -230,11 +240,25 @@ public:
         return all.empty() && waiting() == 0;
     }
 
+    // All fields as the server keeps them.
+    std::map<std::string, std::string> kept() {
+        std::string bytes;
+        append(bytes, {"HGETALL", key_});
+        const reply& said = on_->ask(bytes);
+        std::map<std::string, std::string> all;
+        for (std::size_t i = 0; i + 1 < said.items.size(); i += 2)
+            all.emplace(said.items[i].text, said.items[i + 1].text);
+        return all;
+    }
+    // What the scripts answered and published since the last call.
+    std::string answers() { return std::exchange(answers_, {}); }
+
 private:
     const reply& ask(const call& what) {
         const reply* said = &on_->ask(what.by_digest());
         if (said->error() && said->text.starts_with("NOSCRIPT")) said = &on_->ask(what.by_source());
         if (said->items.empty()) throw std::runtime_error("the script says: " + std::string(said->text));
+        for (const reply& one : said->items) answers_ += std::to_string(one.number) + "[" + std::string(one.text) + "]";
         return *said;
     }
 
@@ -289,12 +313,7 @@ private:
 
     // As if each holder and each waiter always had fields of its own (see state.lua).
     std::map<std::string, std::string> fields() {
-        std::string bytes;
-        append(bytes, {"HGETALL", key_});
-        const reply& said = on_->ask(bytes);
-        std::map<std::string, std::string> all;
-        for (std::size_t i = 0; i + 1 < said.items.size(); i += 2)
-            all.emplace(said.items[i].text, said.items[i + 1].text);
+        auto all = kept();
         if (!all.contains(".")) return all;
         const std::string head = all.at(".");
         const std::size_t kept = bits_at(head, 59, 2);
@@ -339,6 +358,7 @@ private:
     bare_client* on_;
     const scripts_under_test* by_;
     std::string key_;
+    std::string answers_;
 };
 
 class scripts_in_the_server : public ::testing::Test {
@@ -375,6 +395,111 @@ TEST_F(scripts_in_the_server, the_mark_of_a_client_that_waits_goes_with_the_last
                  out);  // says for the first time that it is alive, and is granted
     ASSERT_EQ(out.granted.size(), 1u);
     EXPECT_EQ(state.waiting(), 0u);
+}
+
+// The bytes themselves: clients of several versions use the same keys at the same time.
+TEST_F(scripts_in_the_server, keep_the_usual_record_byte_for_byte) {
+    const scripts_under_test all;
+    scripted_state state = on_the_server(all)(0);
+    base::effects out;
+    const spi::time_point begun{std::chrono::hours{1}};
+    const base::kept_claim first{
+        .id = {{0x1111, 0x2222}}, .session = 0xa, .weight = 1, .lease = std::chrono::seconds{9}};
+    const base::kept_claim second{
+        .id = {{0x3333, 0x4444}}, .session = 0xb, .weight = 1, .lease = std::chrono::seconds{7}};
+    const auto head = [&] { return in_hex(state.kept().at(".")); };
+
+    state.claim(first, 1, true, {begun, 5}, out);
+    EXPECT_EQ(
+        head(),  // form, capacity, used, held; last, next; queue; armed, life, lengths; holder: id, numbers, the rest
+        "6d32000000010000000100000001"
+        "4014000000000000428a42494dd00000"
+        "00000000000000000000000000000000"
+        "0036ee8040f5f9000000000000004c"
+        "00000000000011110000000000002222"
+        "428a42494dd00000401400000000000000000001428a3185c50000004200c388d0000000"
+        "72303030303030303030303030303030612031203120686c");
+    state.claim(second, 1, true, {begun + std::chrono::seconds{1}, 6}, out);
+    EXPECT_EQ(head(),  // and a waiter: its length, id and blanks, numbers, the rest
+              "6d32000000010000000100000001"
+              "4014000000000000428a42494dd00000"
+              "00000000000000010000000100000000"
+              "0036ee8040f5f9000000000000004c"
+              "00000000000011110000000000002222"
+              "428a42494dd00000401400000000000000000001428a3185c50000004200c388d0000000"
+              "72303030303030303030303030303030612031203120686c"
+              "004c"
+              "0000000000003333000000000000444420202020202020202020202020202020"
+              "0000000141fa13b860000000428a33629b500000"
+              "72303030303030303030303030303030622031203120686c");
+    state.release(first.id, 0xa, {begun + std::chrono::seconds{2}, 7}, out);
+    EXPECT_EQ(head(),  // an ended id, and the other holder
+              "6d32000000010000000100000001"
+              "401c000000000000428a42494dd00000"
+              "00000001000000010000000000000000"
+              "0036ee8040f5f9000000000009004c"
+              "000000000000111130"
+              "00000000000033330000000000004444"
+              "428a42494dd00000401c00000000000000000001428a353f71a0000041fa13b860000000"
+              "72303030303030303030303030303030622031203120686c");
+    EXPECT_EQ(in_hex(state.answers()),
+              "305b4740140000000000004200c388d00000004200c388d0000000428a3185c50000005d305b"
+              "513ff000000000000041fdcd6500000000428a33629b500000401400000000000041cdcd650000000031203120"
+              "686c5d305b"
+              "5d305b"
+              "30303030303030303030303030303062204700000000000033330000000000004444401c00000000000041fa13"
+              "b86000000041fa13b860000000428a353f71a000006d6f72746973653a7b6e616d6520307d5d");
+}
+
+// A walk through everything the scripts do. The digest is of all that was kept and said at each step.
+TEST_F(scripts_in_the_server, keep_every_record_byte_for_byte) {
+    std::string digests;
+    for (const int in_head : {4, 1}) {
+        const scripts_under_test all{.in_head = in_head};
+        std::string everything;
+        std::minstd_rand dice{42};
+        for (const std::uint32_t capacity : {1U, 1U, 3U}) {
+            scripted_state state = on_the_server(all)(0);
+            base::effects out;
+            spi::time_point now{std::chrono::hours{1}};
+            std::vector<claim_id> ids{{{1, 1}}};
+            for (std::uint64_t step = 1; step <= 400; ++step) {
+                now += std::chrono::milliseconds{dice() % 400};
+                const base::instant at{now, step};
+                const claim_id& known = ids[dice() % std::min<std::size_t>(ids.size(), 6)];
+                switch (dice() % 8) {
+                    case 0:
+                    case 1:
+                    case 2: {
+                        base::kept_claim fresh{.id = {{dice(), step}}, .session = 0xa + dice() % 3};
+                        fresh.weight = 1 + dice() % capacity;
+                        fresh.lease = std::chrono::milliseconds{2000 + dice() % 4000};
+                        fresh.detached = dice() % 2 == 0;
+                        if (dice() % 8 == 0) fresh.instead_of = known;
+                        state.claim(fresh, capacity, dice() % 4 != 0, at, out);
+                        ids.insert(ids.begin(), fresh.id);
+                        break;
+                    }
+                    case 3:
+                    case 4:
+                    case 5:
+                        state.release(known, 0xa + dice() % 3, at, out);
+                        break;
+                    case 6:
+                        state.renew(known, std::chrono::milliseconds{3000 + dice() % 4000}, at, out);
+                        break;
+                    default:
+                        state.break_hold(state.last_counter(), at, out);
+                }
+                everything += state.answers();
+                for (const auto& [field, value] : state.kept()) everything += field + "=" + value + "\n";
+            }
+        }
+        digests += sha1_of(everything) + "\n";
+    }
+    EXPECT_EQ(digests,
+              "78cab3e247301438691d20ff5b2ef6c075db8a1c\n"
+              "3944bba623694202a0b7c88e6e1d52c5a0c1338a\n");
 }
 
 class redis_scripts : public scripts_in_the_server, public ::testing::WithParamInterface<histories::kind> {};
