@@ -220,7 +220,7 @@ private:
         const std::string key = std::move(keys_.back());
         keys_.pop_back();
         ++compared_;
-        run(to_, ahead_call(key), [self = shared_from_this(), key, next_page](const reply& said) {
+        run(to_, clock_ahead_call(key), [self = shared_from_this(), key, next_page](const reply& said) {
             const microseconds ahead{said.is == reply::kind::integer ? said.number : 0};
             auto name = name_of(self->how_.prefix, key);
             auto& most = self->seen_.set_back;

@@ -70,8 +70,8 @@ return 0
 
 struct scripts_under_test {
     int in_head = 4;
-    script claim = under_test(in_head, {lua::taken, lua::state, lua::claim});
-    script release = under_test(in_head, {lua::freed, lua::state, lua::release});
+    script claim = under_test(in_head, {lua::fast_claim, lua::state, lua::claim});
+    script release = under_test(in_head, {lua::fast_release, lua::state, lua::release});
     script renew = under_test(in_head, {lua::renew});
     script refresh = under_test(in_head, {lua::state, lua::refresh});
     script break_hold = under_test(in_head, {lua::state, lua::break_hold});

@@ -182,8 +182,8 @@ call show_call(std::string_view key) {
     return made;
 }
 
-call ahead_call(std::string_view key) {
-    call made{scripts::all().ahead, 1, 0};
+call clock_ahead_call(std::string_view key) {
+    call made{scripts::all().clock_ahead, 1, 0};
     made << key;
     return made;
 }

@@ -97,7 +97,7 @@ call release_call(const asking_party& who, std::string_view key, const claim_id&
 call refresh_call(const asking_party& who, std::string_view key);
 call break_call(const asking_party& who, std::string_view key, std::uint64_t counter);
 call show_call(std::string_view key);
-call ahead_call(std::string_view key);
+call clock_ahead_call(std::string_view key);
 
 struct renewal_item {
     std::string key;

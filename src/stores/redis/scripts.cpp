@@ -30,13 +30,13 @@ const scripts& scripts::all() {
     static constinit base::made_once<const scripts> made;
     return *made([] {
         return std::unique_ptr<const scripts>(new scripts{
-            .claim = make(takes, {lua::taken, lua::state, lua::claim}),
-            .release = make(keeps, {lua::freed, lua::state, lua::release}),
+            .claim = make(takes, {lua::fast_claim, lua::state, lua::claim}),
+            .release = make(keeps, {lua::fast_release, lua::state, lua::release}),
             .renew = make(keeps, {lua::renew}),
             .refresh = make(keeps, {lua::state, lua::refresh}),
             .break_hold = make(keeps, {lua::state, lua::break_hold}),
             .show = make(looks, {lua::show}),
-            .ahead = make(looks, {lua::ahead}),
+            .clock_ahead = make(looks, {lua::clock_ahead}),
             .rights = make(looks, {lua::rights}),
         });
     });

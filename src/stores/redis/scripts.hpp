@@ -23,7 +23,7 @@ struct scripts {
     script refresh;
     script break_hold;
     script show;
-    script ahead;
+    script clock_ahead;
     script rights;
 
     static const scripts& all();
@@ -32,15 +32,15 @@ struct scripts {
 // The files, word for word.
 namespace lua {
 extern const std::string_view state;
-extern const std::string_view taken;
+extern const std::string_view fast_claim;
 extern const std::string_view claim;
-extern const std::string_view freed;
+extern const std::string_view fast_release;
 extern const std::string_view release;
 extern const std::string_view renew;
 extern const std::string_view refresh;
 extern const std::string_view break_hold;
 extern const std::string_view show;
-extern const std::string_view ahead;
+extern const std::string_view clock_ahead;
 extern const std::string_view rights;
 }  // namespace lua
 

@@ -23,7 +23,7 @@
 -- for such leases every LOOK microseconds, and `next` is never further away: if it seems to be, the clock was set back.
 --
 -- The usual name, one holder and some waiters, is one field that is read once and written once, numbers are packed, and what
--- is done most (taken.lua, freed.lua) stands before this and returns before the functions here are made: the server does
+-- is done most (fast_claim.lua, fast_release.lua) stands before this and returns before the functions here are made: the server does
 -- nothing else while a script runs. Here a record in the head is as if it stood in a field of its own; save() puts it where
 -- it belongs.
 local key = KEYS[1]
