@@ -5,6 +5,7 @@
 #include "stores/redis/bare_client.hpp"
 #include "stores/redis/messages.hpp"
 #include "stores/redis/names.hpp"
+#include "stores/redis/record_layout.hpp"
 #include "stores/redis/servers/single.hpp"
 
 #include <algorithm>
@@ -31,12 +32,9 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
 }
 
 // `in_head`: how many waiters stand in the head at most.
-script under_test(int in_head, std::initializer_list<std::string_view> parts) {
+script under_test(std::size_t in_head, std::initializer_list<std::string_view> parts) {
     std::string body;
-    for (const std::string_view part : parts) body += part;
-    body = replaced(body, "waiting < 4", "waiting < " + std::to_string(in_head));
-    body = replaced(body, "IN_HEAD = 4", "IN_HEAD = " + std::to_string(in_head));
-    body = replaced(body, "5000000", "5000000000");
+    for (const std::string_view part : parts) body += spliced(part, {.in_head = in_head, .look_every = 5'000'000'000});
     body = replaced(body, "redis.call('TIME')", "{ARGV[#ARGV - 1], '0'}");
     body = replaced(body, "clock[1] * 1000000 + clock[2]", "tonumber(clock[1])");
     body = replaced(body, "math.max(s.last + 1, now)", "math.max(s.last + 1, tonumber(ARGV[#ARGV]))");
@@ -58,7 +56,7 @@ for _, one in ipairs(s.held > 0 and holders() or {}) do
   local lasts = string.sub(one[2].rest, 1, 1) == '-'
   if client_of(one[2].rest) == ARGV[1] and not lasts then remove(one[1], one[2]) end
 end
-for number = s.head, s.tail - 1 do
+for number = s.front, s.back - 1 do
   local record = get('q' .. int(number))
   local w = record and read_waiter(record)
   if w and client_of(w.rest) == ARGV[1] then leave(number, w) end
@@ -69,7 +67,7 @@ return 0
 )";
 
 struct scripts_under_test {
-    int in_head = 4;
+    std::size_t in_head = 4;
     script claim = under_test(in_head, {lua::fast_claim, lua::state, lua::claim});
     script release = under_test(in_head, {lua::fast_release, lua::state, lua::release});
     script renew = under_test(in_head, {lua::renew});
@@ -78,18 +76,17 @@ struct scripts_under_test {
     script drop_session = under_test(in_head, {lua::state, drop});
 };
 
-std::int64_t whole(double n) {
-    return static_cast<std::int64_t>(n);
-}
-
 std::uint64_t bits_at(std::string_view bytes, std::size_t at, std::size_t size = 8) {
     std::uint64_t bits = 0;
     for (std::size_t i = 0; i < size; ++i) bits = bits << 8 | static_cast<unsigned char>(bytes.at(at + i));
     return bits;
 }
 
-double number_at(std::string_view bytes, std::size_t at) {
-    return std::bit_cast<double>(bits_at(bytes, at));
+// A field of a record that begins at `from`.
+std::int64_t number_in(const record_layout& as, std::string_view field, std::string_view bytes, std::size_t from = 0) {
+    const std::uint64_t bits = bits_at(bytes, from + as.offset(field), as.field(field).size());
+    return as.field(field).code == "d" ? static_cast<std::int64_t>(std::bit_cast<double>(bits))
+                                       : static_cast<std::int64_t>(bits);
 }
 
 std::string in_hex(std::string_view bytes) {
@@ -127,15 +124,19 @@ public:
         using is = spi::claim_answer::verdict;
         const std::int64_t lease = c.lease ? c.lease->count() : for_ever;
         call what{by_->claim, 1, 8};
-        what << key_ << packed_id(c.id) << packed_wish(capacity, c.weight, lease, queue, false)
-             << (c.replaces() ? packed_id(c.instead_of) : packing{})
+        what << key_ << packed_record{c.id}
+             << packed_record::of<layouts::claim>(capacity, c.weight, lease, queue ? layouts::claim_flags::queue : 0)
+             << (c.replaces() ? packed_record{c.instead_of} : packed_record{})
              << (c.detached ? "-" : "r") + client_of(c.session) + " 1 1 hl";
         const std::string said = run(std::move(what), at, out);
         const char verdict = said.at(0);
         if (verdict == 'G') {
-            const auto counter = static_cast<std::uint64_t>(number_at(said, 1));
-            const std::int64_t given = whole(number_at(said, 9));
-            const std::int64_t left = whole(number_at(said, 17));
+            const auto of_grant = [&](std::string_view field) {
+                return number_in(layouts::grant, field, said, layouts::verdict.size());
+            };
+            const auto counter = static_cast<std::uint64_t>(of_grant("counter"));
+            const std::int64_t given = of_grant("lease");
+            const std::int64_t left = of_grant("left");
             spi::grant grant{.counter = counter, .counted_from = at.now};
             if (given < for_ever) grant = {counter, spi::duration{given}, at.now + spi::duration{left - given}};
             for (const base::kept_claim& held : holders())
@@ -152,10 +153,12 @@ public:
         }
         EXPECT_TRUE(verdict == 'Q' || verdict == 'B') << said;
         base::verdict answer{.is = verdict == 'Q' ? is::queued : is::busy};
-        answer.place = static_cast<std::size_t>(number_at(said, 1));
-        const std::int64_t free_in = whole(number_at(said, 9));
+        answer.place = static_cast<std::size_t>(number_in(layouts::standing, "place", said, layouts::verdict.size()));
+        const std::int64_t free_in = number_in(layouts::standing, "free_in", said, layouts::verdict.size());
+        const std::size_t blocker = layouts::verdict.size() + layouts::standing.size();
         for (const base::kept_claim& held : holders())
-            if (said.size() > 25 && number_at(said, 25) == static_cast<double>(held.counter))
+            if (said.size() > blocker &&
+                number_in(layouts::blocker, "counter", said, blocker) == static_cast<std::int64_t>(held.counter))
                 answer.in_the_way = {held.id, {}};
         if (const auto end = next_end(); end != spi::time_point::max()) {
             answer.free_in = end - at.now;
@@ -166,14 +169,14 @@ public:
     spi::renewal_answer renew(const claim_id& id, spi::duration lease, base::instant at, base::effects& out) {
         settle(at, out);
         call what{by_->renew, 1, 4};
-        what << key_ << packed_id(id) << packed_lease(lease.count());
+        what << key_ << packed_record{id} << packed_record::of<layouts::lease>(lease.count());
         what << at.now.time_since_epoch().count() << static_cast<std::int64_t>(at.wall_us);
         const reply& said = ask(what);
         return said.items.at(0).text == "1" ? spi::renewal_answer::renewed : spi::renewal_answer::lost;
     }
     spi::release_answer release(const claim_id& id, std::uint64_t by, base::instant at, base::effects& out) {
         call what{by_->release, 1, 6};
-        what << key_ << packed_id(id) << client_of(by);
+        what << key_ << packed_record{id} << client_of(by);
         return static_cast<spi::release_answer>(std::stoi(run(std::move(what), at, out)));
     }
     bool break_hold(std::uint64_t counter, base::instant at, base::effects& out) {
@@ -202,10 +205,10 @@ public:
     base::kept_claim first_waiting() {
         const auto all = fields();
         base::kept_claim first;
-        for (auto n = static_cast<std::int32_t>(bits_at(all.at("."), 30, 4));; ++n)
+        for (auto n = static_cast<std::int32_t>(number_in(layouts::head, "front", all.at(".")));; ++n)
             if (const auto it = all.find("q" + std::to_string(n)); it != all.end()) {
                 first.id = id_in(it->second);
-                first.session = session_in(std::string_view{it->second}.substr(52));
+                first.session = session_in(std::string_view{it->second}.substr(layouts::waiter.size()));
                 return first;
             }
     }
@@ -213,19 +216,15 @@ public:
         const auto all = fields();
         const auto in_line = std::count_if(all.begin(), all.end(), [](const auto& f) { return f.first[0] == 'q'; });
         EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const auto& f) { return f.first[0] == 'w'; }), in_line);
-        EXPECT_EQ(number(38), in_line);
+        EXPECT_EQ(number("waiting"), in_line);
         // Marks of clients that wait.
         if (in_line == 0) {
             EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const auto& f) { return f.first[0] == 'c'; }), 0);
         }
         return static_cast<std::size_t>(in_line);
     }
-    std::uint32_t capacity() { return static_cast<std::uint32_t>(number(2)); }
-    std::uint64_t last_counter() {
-        const auto all = fields();
-        const auto head = all.find(".");
-        return head == all.end() ? 0 : static_cast<std::uint64_t>(number_at(head->second, 14));
-    }
+    std::uint32_t capacity() { return static_cast<std::uint32_t>(number("capacity")); }
+    std::uint64_t last_counter() { return static_cast<std::uint64_t>(number("last")); }
     spi::time_point next_end() {
         auto first = spi::time_point::max();
         for (const base::kept_claim& held : holders()) first = std::min(first, held.ends);
@@ -235,8 +234,8 @@ public:
         const auto all = holders();
         std::int64_t used = 0;
         for (const base::kept_claim& held : all) used += held.weight;
-        EXPECT_EQ(number(6), used);
-        EXPECT_EQ(number(10), static_cast<std::int64_t>(all.size()));
+        EXPECT_EQ(number("used"), used);
+        EXPECT_EQ(number("held"), static_cast<std::int64_t>(all.size()));
         return all.empty() && waiting() == 0;
     }
 
@@ -264,8 +263,8 @@ private:
 
     // Adds what every verb but a renewal is told, and reads what it tells others.
     std::string run(call what, base::instant at, base::effects& out) {
-        what << "" << packed_terms(for_ever * 4, for_ever * 4, true) << at.now.time_since_epoch().count()
-             << static_cast<std::int64_t>(at.wall_us);
+        what << "" << packed_record::of<layouts::terms>(for_ever * 4, for_ever * 4, true)
+             << at.now.time_since_epoch().count() << static_cast<std::int64_t>(at.wall_us);
         const auto before = fields();
         const reply& said = ask(what);
         const reply& first = said.items.at(0);
@@ -277,11 +276,14 @@ private:
             const std::string_view what_of = message.substr(17);
             notice.id = id_in(what_of.substr(1));
             if (what_of[0] == 'G') {
-                const std::int64_t lease = whole(number_at(what_of, 25));
-                EXPECT_EQ(lease, whole(number_at(what_of, 33)));
-                notice.grant.counter = static_cast<std::uint64_t>(number_at(what_of, 17));
+                const auto of_grant = [&](std::string_view field) {
+                    return number_in(layouts::grant, field, what_of, layouts::verdict.size() + layouts::id.size());
+                };
+                const std::int64_t lease = of_grant("lease");
+                EXPECT_EQ(lease, of_grant("left"));
+                notice.grant.counter = static_cast<std::uint64_t>(of_grant("counter"));
                 if (lease < for_ever) notice.grant.lease = spi::duration{lease};
-                notice.grant.counted_from = spi::time_point{spi::duration{whole(number_at(what_of, 41))}};
+                notice.grant.counted_from = spi::time_point{spi::duration{of_grant("now")}};
                 out.granted.push_back(notice);
             } else {
                 notice.grant = what_was_lost(notice.id, before, out);
@@ -294,7 +296,7 @@ private:
     // The message does not say. It was held before this step, or granted in it; or it was in line.
     static spi::grant what_was_lost(const claim_id& id, const std::map<std::string, std::string>& before,
                                     const base::effects& out) {
-        const std::string bytes{packed_id(id).bytes()};
+        const std::string bytes{packed_record{id}.bytes()};
         for (const auto& [field, value] : before) {
             if (field == "h" + bytes) {
                 const base::kept_claim was = holder_of(bytes, value);
@@ -305,7 +307,7 @@ private:
             if (granted.id == id) return granted.grant;
         for (const auto& [field, value] : before)
             if (field[0] == 'q' && value.starts_with(bytes)) {
-                const std::int64_t lease = whole(number_at(value, 36));
+                const std::int64_t lease = number_in(layouts::waiter, "lease", value);
                 return {.lease = lease < for_ever ? std::optional{spi::duration{lease}} : std::nullopt};
             }
         return {};
@@ -316,41 +318,47 @@ private:
         auto all = kept();
         if (!all.contains(".")) return all;
         const std::string head = all.at(".");
-        const std::size_t kept = bits_at(head, 59, 2);
-        std::size_t at = 61 + bits_at(head, 58, 1);
-        if (bits_at(head, 10, 4) == 1) {
-            EXPECT_TRUE(all.emplace("h" + head.substr(at, 16), head.substr(at + 16, kept - 16)).second);
+        const auto of_head = [&](std::string_view field) {
+            return static_cast<std::size_t>(number_in(layouts::head, field, head));
+        };
+        constexpr std::size_t id = layouts::id.size();
+        constexpr std::size_t length = layouts::length.size();
+        std::size_t at = layouts::head.size() + of_head("ended");
+        if (of_head("held") == 1) {
+            EXPECT_TRUE(all.emplace("h" + head.substr(at, id), head.substr(at + id, of_head("kept") - id)).second);
         }
-        at += kept;
-        for (auto n = static_cast<std::int32_t>(bits_at(head, 30, 4)); at < head.size(); ++n) {
-            const std::string record = head.substr(at + 2, bits_at(head, at, 2));
+        at += of_head("kept");
+        for (auto n = static_cast<std::int32_t>(of_head("front")); at < head.size(); ++n) {
+            const std::string record = head.substr(at + length, bits_at(head, at, length));
             EXPECT_TRUE(all.emplace("q" + std::to_string(n), record).second);
-            EXPECT_TRUE(all.emplace("w" + record.substr(0, 16), std::to_string(n)).second);
-            at += 2 + record.size();
+            EXPECT_TRUE(all.emplace("w" + record.substr(layouts::waiter.offset("id"), id), std::to_string(n)).second);
+            at += length + record.size();
         }
         return all;
     }
-    // Of four bytes, in the head.
-    std::int64_t number(std::size_t at) {
+    // Of the head.
+    std::int64_t number(std::string_view field) {
         const auto all = fields();
         const auto head = all.find(".");
-        return head == all.end() ? 0 : static_cast<std::int64_t>(bits_at(head->second, at, 4));
+        return head == all.end() ? 0 : number_in(layouts::head, field, head->second);
     }
     static std::uint64_t session_in(std::string_view rest) {
-        return std::stoull(std::string(rest.substr(1, 16)), nullptr, 16);
+        constexpr std::size_t from = layouts::owner.offset("client");
+        return std::stoull(std::string(rest.substr(from, layouts::owner.field("client").size())), nullptr, 16);
     }
     static base::kept_claim holder_of(std::string_view id, std::string_view record) {
         base::kept_claim held;
         held.id = id_in(id);
-        held.session = session_in(record.substr(36));
-        held.detached = record[36] == '-';
-        held.counter = static_cast<std::uint64_t>(number_at(record, 8));
-        held.weight = static_cast<std::uint32_t>(bits_at(record, 16, 4));
-        held.since = spi::time_point{spi::duration{whole(number_at(record, 20))}};
-        const std::int64_t lease = whole(number_at(record, 28));
-        if (lease < for_ever) {
+        const auto number = [&](std::string_view field) { return number_in(layouts::holder, field, record); };
+        const std::string_view rest = record.substr(layouts::holder.size());
+        held.session = session_in(rest);
+        held.detached = rest[layouts::owner.offset("renewed")] == '-';
+        held.counter = static_cast<std::uint64_t>(number("counter"));
+        held.weight = static_cast<std::uint32_t>(number("weight"));
+        held.since = spi::time_point{spi::duration{number("since")}};
+        if (const std::int64_t lease = number("lease"); lease < for_ever) {
             held.lease = spi::duration{lease};
-            held.ends = spi::time_point{spi::duration{whole(number_at(record, 0))}};
+            held.ends = spi::time_point{spi::duration{number("ends")}};
         }
         return held;
     }
@@ -454,7 +462,7 @@ TEST_F(scripts_in_the_server, keep_the_usual_record_byte_for_byte) {
 // A walk through everything the scripts do. The digest is of all that was kept and said at each step.
 TEST_F(scripts_in_the_server, keep_every_record_byte_for_byte) {
     std::string digests;
-    for (const int in_head : {4, 1}) {
+    for (const std::size_t in_head : {4U, 1U}) {
         const scripts_under_test all{.in_head = in_head};
         std::string everything;
         std::minstd_rand dice{42};

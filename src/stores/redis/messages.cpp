@@ -6,8 +6,6 @@
 #include <mortise/error.hpp>
 
 #include <algorithm>
-#include <bit>
-#include <type_traits>
 
 namespace mortise::inline v0::stores::redis {
 namespace {
@@ -18,49 +16,6 @@ using std::chrono::microseconds;
 std::int64_t us(spi::duration d) {
     return std::chrono::duration_cast<microseconds>(d).count();
 }
-
-// The numbers of an answer as the scripts pack them, one after the other; what is missing or not a whole one makes it bad.
-class packed {
-public:
-    explicit packed(std::string_view bytes) : left_(bytes) {}
-
-    template <class Number = std::int64_t>
-    Number number() {
-        constexpr double most = 9007199254740992.0;  // 2^53
-        if (left_.size() < 8) {
-            bad_ = true;
-            return {};
-        }
-        const double n = std::bit_cast<double>(bits());
-        if (!(n >= -most && n <= most) || (std::is_unsigned_v<Number> && n < 0)) {
-            bad_ = true;
-            return {};
-        }
-        return static_cast<Number>(n);
-    }
-    claim_id id() {
-        if (left_.size() < 16) {
-            bad_ = true;
-            return {};
-        }
-        claim_id read;
-        for (std::uint64_t& half : read.bits) half = bits();
-        return read;
-    }
-    std::string_view rest() const { return left_; }
-    bool bad() const { return bad_; }
-
-private:
-    std::uint64_t bits() {
-        std::uint64_t read = 0;
-        for (const char byte : left_.substr(0, 8)) read = read << 8U | static_cast<unsigned char>(byte);
-        left_.remove_prefix(8);
-        return read;
-    }
-
-    std::string_view left_;
-    bool bad_ = false;
-};
 
 // pid, length of host, host and label
 std::optional<mortise::holder> holder_of(words& from, std::uint64_t counter, microseconds held_for) {
@@ -76,7 +31,7 @@ std::optional<mortise::holder> holder_of(words& from, std::uint64_t counter, mic
 }
 
 void tell(call& to, const asking_party& who) {
-    to << who.inboxes() << packed_terms(us(waiting_life), us(push_grace), who.receivers_count);
+    to << who.inboxes() << packed_record::of<layouts::terms>(us(waiting_life), us(push_grace), who.receivers_count);
 }
 constexpr std::size_t things_told = 2;
 
@@ -84,23 +39,6 @@ constexpr std::size_t things_told = 2;
 constexpr std::size_t usual_length = 320;
 
 }  // namespace
-
-packing packed_id(const claim_id& id) {
-    return packing{}.long_word(id.bits[0]).long_word(id.bits[1]);
-}
-
-packing packed_wish(std::uint32_t capacity, std::uint32_t weight, std::int64_t lease, bool queue, bool must_write) {
-    const unsigned flags = (queue ? 1U : 0U) | (must_write ? 2U : 0U);
-    return packing{}.word(capacity).word(weight).real(lease).byte(static_cast<std::uint8_t>(flags));
-}
-
-packing packed_terms(std::int64_t life, std::int64_t grace, bool counted) {
-    return packing{}.real(life).real(grace).byte(counted ? 1 : 0);
-}
-
-packing packed_lease(std::int64_t lease) {
-    return packing{}.real(lease);
-}
 
 call::call(const script& which, std::size_t keys, std::size_t arguments)
     : script_(&which), count_(3 + keys + arguments) {
@@ -140,11 +78,13 @@ call claim_call(const asking_party& who, std::string_view key, const spi::claim_
     (rest += ' ') += std::to_string(who.host.size());
     (rest += ' ') += who.host;
     rest += wanted.label;
+    const std::int64_t lease = us(wanted.lease.value_or(spi::duration::zero()));
+    const unsigned flags =
+        (wanted.queue ? layouts::claim_flags::queue : 0U) | (durable ? layouts::claim_flags::must_write : 0U);
     call made{scripts::all().claim, 1, 4 + things_told};
-    made << key << packed_id(wanted.id)
-         << packed_wish(wanted.capacity, wanted.weight, us(wanted.lease.value_or(spi::duration::zero())), wanted.queue,
-                        durable)
-         << (wanted.instead_of == claim_id{} ? packing{} : packed_id(wanted.instead_of)) << rest;
+    made << key << packed_record{wanted.id}
+         << packed_record::of<layouts::claim>(wanted.capacity, wanted.weight, lease, flags)
+         << (wanted.instead_of == claim_id{} ? packed_record{} : packed_record{wanted.instead_of}) << rest;
     tell(made, who);
     return made;
 }
@@ -157,7 +97,7 @@ call claim_in_vain() {
 
 call release_call(const asking_party& who, std::string_view key, const claim_id& id) {
     call made{scripts::all().release, 1, 2 + things_told};
-    made << key << packed_id(id) << who.client;
+    made << key << packed_record{id} << who.client;
     tell(made, who);
     return made;
 }
@@ -194,12 +134,12 @@ call renew_call(std::span<const renewal_item> items) {
     std::string leases;
     for (const renewal_item& one : items) {
         made << one.key;
-        ids += packed_id(one.id).bytes();
-        leases += packed_lease(us(one.lease)).bytes();
+        ids += packed_record{one.id}.bytes();
+        leases += packed_record::of<layouts::lease>(us(one.lease)).bytes();
     }
     const bool alike =
         std::ranges::all_of(items, [&](const renewal_item& one) { return one.lease == items.front().lease; });
-    made << ids << std::string_view{leases}.substr(0, alike ? 8 : leases.size());
+    made << ids << std::string_view{leases}.substr(0, alike ? layouts::lease.size() : leases.size());
     return made;
 }
 
@@ -251,26 +191,27 @@ claim_reply read_claim(const reply& said, spi::time_point sent, std::uint32_t cl
     }
     if (said.text.empty()) return out;
     const char verdict = said.text.front();
-    packed from{said.text.substr(1)};
+    packed_reader from{said.text.substr(layouts::verdict.size())};
     if (verdict == 'G') {
-        const auto counter = from.number<std::uint64_t>();
-        const microseconds lease{from.number()};
-        const microseconds left{from.number()};
-        out.now = server_time{from.number()};
+        const auto [counter, lease, left, now] = from.take<layouts::grant>();
+        from.require(counter >= 0);
+        out.now = server_time{now};
         answer.is = granted;
-        answer.grant = {.counter = counter, .lease = lease, .counted_from = sent};
-        if (left < lease) answer.grant.grace = left;
+        answer.grant = {
+            .counter = static_cast<std::uint64_t>(counter), .lease = microseconds{lease}, .counted_from = sent};
+        if (left < lease) answer.grant.grace = microseconds{left};
     } else if (verdict == 'Q' || verdict == 'B') {
+        const auto [place, free_in, now] = from.take<layouts::standing>();
+        from.require(place >= 0);
+        out.now = server_time{now};
         answer.is = verdict == 'Q' ? queued : busy;
-        answer.standing.place = from.number<std::size_t>();
-        if (const microseconds free_in{from.number()}; free_in >= microseconds::zero())
-            answer.standing.free_in = free_in;
-        out.now = server_time{from.number()};
+        answer.standing.place = static_cast<std::size_t>(place);
+        if (free_in >= 0) answer.standing.free_in = microseconds{free_in};
         if (!from.rest().empty()) {
-            const auto counter = from.number<std::uint64_t>();
-            const microseconds held_for{from.number()};
+            const auto [counter, held_for] = from.take<layouts::blocker>();
+            from.require(counter >= 0);
             words rest{from.rest()};
-            answer.standing.holder = holder_of(rest, counter, held_for);
+            answer.standing.holder = holder_of(rest, static_cast<std::uint64_t>(counter), microseconds{held_for});
         }
     } else if (verdict == 'R') {
         words why_not{said.text.substr(1)};
@@ -290,15 +231,17 @@ claim_reply read_claim(const reply& said, spi::time_point sent, std::uint32_t cl
 
 std::optional<push> read_push(std::string_view message) {
     if (message.empty() || (message.front() != 'G' && message.front() != 'L')) return std::nullopt;
-    packed from{message.substr(1)};
+    packed_reader from{message.substr(layouts::verdict.size())};
     push told_of;
     told_of.granted = message.front() == 'G';
-    told_of.id = from.id();
+    told_of.id = from.take_id();
     if (told_of.granted) {
-        told_of.counter = from.number<std::uint64_t>();
-        told_of.lease = microseconds{from.number()};
-        told_of.left = microseconds{from.number()};
-        told_of.at = server_time{from.number()};
+        const auto [counter, lease, left, now] = from.take<layouts::grant>();
+        from.require(counter >= 0);
+        told_of.counter = static_cast<std::uint64_t>(counter);
+        told_of.lease = microseconds{lease};
+        told_of.left = microseconds{left};
+        told_of.at = server_time{now};
     }
     told_of.key = from.rest();
     if (from.bad() || told_of.key.empty()) return std::nullopt;

@@ -1,6 +1,7 @@
 // What the scripts are told and what they answer (see lua/). Pure.
 #pragma once
 
+#include "stores/redis/packed_record.hpp"
 #include "stores/redis/resp.hpp"
 #include "stores/redis/scripts.hpp"
 
@@ -9,8 +10,6 @@
 #include <mortise/holder.hpp>
 #include <mortise/spi/store.hpp>
 
-#include <array>
-#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -39,41 +38,13 @@ struct asking_party {
     std::string inbox() const { return inboxes() + client; }
 };
 
-// Numbers as the scripts unpack them: an argument, and a few bytes.
-class packing {
-public:
-    packing& real(std::int64_t n) { return bits<8>(std::bit_cast<std::uint64_t>(static_cast<double>(n))); }
-    packing& long_word(std::uint64_t n) { return bits<8>(n); }
-    packing& word(std::uint32_t n) { return bits<4>(n); }
-    packing& byte(std::uint8_t n) { return bits<1>(n); }
-
-    std::string_view bytes() const noexcept { return {bytes_.data(), size_}; }
-
-private:
-    template <int Size>
-    packing& bits(std::uint64_t n) {
-        for (int shift = 8 * (Size - 1); shift >= 0; shift -= 8) bytes_.at(size_++) = static_cast<char>(n >> shift);
-        return *this;
-    }
-
-    std::array<char, 24> bytes_{};
-    std::size_t size_ = 0;
-};
-
-// As it stands in arguments, records and messages.
-packing packed_id(const claim_id& id);
-// Times are microseconds; `life` is that of a client that waits.
-packing packed_wish(std::uint32_t capacity, std::uint32_t weight, std::int64_t lease, bool queue, bool must_write);
-packing packed_terms(std::int64_t life, std::int64_t grace, bool counted);
-packing packed_lease(std::int64_t lease);
-
 // A call of a script: once by the digest, and with the source if the server does not know it.
 class call {
 public:
     call(const script& which, std::size_t keys, std::size_t arguments);
     call& operator<<(std::string_view argument);
     call& operator<<(std::int64_t argument);
-    call& operator<<(const packing& argument) { return *this << argument.bytes(); }
+    call& operator<<(const packed_record& argument) { return *this << argument.bytes(); }
 
     bool takes() const noexcept;  // a claim
     const std::string& by_digest() const noexcept { return bytes_; }

@@ -1,6 +1,7 @@
 #include "stores/redis/scripts.hpp"
 
 #include "base/immortal.hpp"
+#include "stores/redis/record_layout.hpp"
 
 #include <array>
 #include <bit>
@@ -18,7 +19,7 @@ constexpr std::string_view looks = "#!lua flags=no-writes\n";
 
 script make(std::string_view head, std::initializer_list<std::string_view> parts) {
     std::string text{head};
-    for (const std::string_view part : parts) text += part;
+    for (const std::string_view part : parts) text += spliced(part);
     return script{std::move(text)};
 }
 

@@ -29,7 +29,7 @@ struct scripts {
     static const scripts& all();
 };
 
-// The files, word for word.
+// The files, word for word. They run once spliced() (record_layout.hpp) has put the layouts in.
 namespace lua {
 extern const std::string_view state;
 extern const std::string_view fast_claim;

@@ -11,7 +11,8 @@ for _, one in ipairs(s.held > 0 and holders() or {}) do
   if one[2].counter == counter then found = one end
 end
 if found then
-  redis.call('PUBLISH', told.channel .. client_of(found[2].rest), 'L' .. found[1] .. key)
+  redis.call('PUBLISH', told.channel .. client_of(found[2].rest),
+    struct.pack(FORMAT('VERDICT ID c0'), 'L', found[1], key))
   remove(found[1], found[2])
   remember(found[1], '-')
   s.last = s.last + 1

@@ -6,10 +6,10 @@
 --          B and the same. Not in line.
 --          R and in words: reason capacity. Reasons: lost, deadlock, kind, cancelled.
 local id, instead, rest, told = ARGV[1], ARGV[3] == '' and NOTHING or ARGV[3], ARGV[4], told_by(ARGV, 5)
-if not (#id == 16 and #ARGV[2] == 17 and #instead == 16 and #rest < 5000 and told) then
+if not (#id == ID_size and #ARGV[2] == CLAIM_size and #instead == ID_size and #rest < 5000 and told) then
   return redis.error_reply('ERR arguments of a claim')
 end
-local capacity, weight, lease, flags = struct.unpack('>I4I4dB', ARGV[2])
+local CLAIM_fields = struct.unpack(FORMAT('CLAIM'), ARGV[2])
 local queue, must_write = flags % 2 == 1, flags >= 2
 
 local wrong = load('h' .. id)
@@ -22,28 +22,31 @@ local function done(answer)
 end
 
 local function granted(h)
-  return 'G' .. struct.pack('>dddd', h.counter, h.lease, h.ends - now, now)
+  return struct.pack(FORMAT('VERDICT GRANT'), 'G', GRANT_with{counter = h.counter, lease = h.lease, left = h.ends - now})
 end
 
 -- `own`: a hold of the asking party, which is not in its way.
 local function standing(verdict, place, own)
-  local free_in, who = -1, ''
+  local free_in, blocker = -1, ''
   if s.held > 0 then
-    local first = string.sub(s.first, 1, 16)
-    if first == own then first = string.sub(s.first, 17, 32) end
+    local first = string.sub(s.oldest, 1, ID_size)
+    if first == own then first = string.sub(s.oldest, ID_size + 1, 2 * ID_size) end
     local h = first ~= '' and holder(first)
-    if h then who = struct.pack('>dd', h.counter, math.max(now - h.since, 0)) .. string.sub(h.rest, 19) end
-    free_in = math.max(s.next - now, 0)
+    if h then
+      blocker = struct.pack(FORMAT('BLOCKER c0'), BLOCKER_with{counter = h.counter, held_for = math.max(now - h.since, 0)},
+        string.sub(h.rest, OWNER_size + 1))
+    end
+    free_in = math.max(s.next_end - now, 0)
   end
-  return verdict .. struct.pack('>ddd', place, free_in, now) .. who
+  return struct.pack(FORMAT('VERDICT STANDING c0'), verdict, STANDING_fields, blocker)
 end
 
 -- How many wait up to this number.
 local function place_of(number)
-  local span = number - s.head + 1
-  if s.tail - s.head == s.waiting or span > 128 then return math.min(span, s.waiting) end
+  local span = number - s.front + 1
+  if s.back - s.front == s.waiting or span > 128 then return math.min(span, s.waiting) end
   local place = 0
-  for n = s.head, number do
+  for n = s.front, number do
     if get('q' .. int(n)) then place = place + 1 end
   end
   return place
@@ -55,7 +58,7 @@ if mine then
   return done(granted(mine))
 end
 if remembered(id) then return done('Rcancelled 0') end
-if not idle() and capacity ~= s.capacity then return done('Rkind ' .. int(s.capacity)) end
+if not idle() and claimed ~= s.capacity then return done('Rkind ' .. int(s.capacity)) end
 
 local number = s.waiting > 0 and get('w' .. id)
 if number then
@@ -68,7 +71,7 @@ if number then
 end
 
 local function enqueue(at)
-  set('q' .. int(at), id .. instead .. struct.pack('>I4dd', weight, lease, now) .. rest)
+  set('q' .. int(at), struct.pack(FORMAT('WAITER c0'), WAITER_with{since = now}, rest))
   set('w' .. id, int(at))
   s.waiting = s.waiting + 1
   dirty = true
@@ -87,19 +90,19 @@ if instead ~= NOTHING then
   local first = first_waiting()
   if first and first.instead ~= NOTHING then return done('Rdeadlock 0') end
   if not queue then return done(standing('B', 1, instead)) end
-  if s.waiting == 0 then s.head, s.tail = 0, 0 end
-  s.head = s.head - 1
-  if s.waiting == 0 then s.tail = s.head + 1 end
-  enqueue(s.head)
+  if s.waiting == 0 then s.front, s.back = 0, 0 end
+  s.front = s.front - 1
+  if s.waiting == 0 then s.back = s.front + 1 end
+  enqueue(s.front)
   return done(standing('Q', 1, instead))
 end
 
-if idle() then s.capacity = capacity end
+if idle() then s.capacity = claimed end
 if s.waiting == 0 and s.used + weight <= s.capacity then
   return done(granted(hold(id, weight, lease, now + lease, rest)))
 end
 if not queue then return done(standing('B', s.waiting + 1, NOTHING)) end
-if s.waiting == 0 then s.head, s.tail = 0, 0 end
-s.tail = s.tail + 1
-enqueue(s.tail - 1)
+if s.waiting == 0 then s.front, s.back = 0, 0 end
+s.back = s.back + 1
+enqueue(s.back - 1)
 return done(standing('Q', s.waiting, NOTHING))

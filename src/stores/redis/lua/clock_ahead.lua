@@ -1,12 +1,13 @@
--- By how many microseconds the latest grant or renewal that a name knows of lies ahead of the clock: more than nothing if the
--- clock was set back since. Changes nothing.
+-- By how many microseconds the latest grant or renewal of a name lies ahead of the server's clock: more than 0 if the clock was
+-- set back since. Changes nothing.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local head = redis.pcall('HGET', KEYS[1], '.')
-if type(head) ~= 'string' or #head < 61 or string.sub(head, 1, 2) ~= 'm2' then return 0 end
-local held, latest = struct.unpack('>I4d', head, 11)
+if type(head) ~= 'string' or #head < HEAD_size then return 0 end
+local HEAD_fields = struct.unpack(FORMAT('HEAD'), head)
+if form ~= FORM then return 0 end
 if held == 1 then
-  local ends, _, _, _, lease = struct.unpack('>ddI4dd', head, 78 + string.byte(head, 59))
-  latest = math.max(latest, ends - lease)
+  local HOLDER_fields = struct.unpack(FORMAT('HOLDER'), head, HEAD_size + ID_size + 1 + ended)
+  last = math.max(last, ends - lease)
 end
-return math.max(latest - now, 0)
+return math.max(last - now, 0)

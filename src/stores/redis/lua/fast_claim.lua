@@ -1,50 +1,55 @@
--- The head of the claim's script: a name that is free is taken, and one that is not is waited for. Whatever is rarer goes on to
--- state.lua and claim.lua, and nothing has been written then.
+-- The fast path of a claim, run before state.lua and claim.lua: takes a free name, or joins the queue of one that is held. For
+-- anything rarer it writes nothing and falls through to them.
 --
--- Lua hashes each string that is made, byte by byte, and that is a fifth of what a script costs: so as few and as short ones
--- as can be, and a record is packed at once.
+-- Lua hashes every string that it makes, byte by byte, which is a fifth of what a script costs. So this makes as few and as
+-- short ones as it can, and packs a record at once.
 do
   local call, sub, find, pack, unpack = redis.call, string.sub, string.find, struct.pack, struct.unpack
   local key, id, rest = KEYS[1], ARGV[1], ARGV[4]
   local head = redis.pcall('HGET', key, '.')
-  if type(head) == 'string' and #head > 60 and #id == 16 and #rest < 1000
-      and ARGV[3] == '' and not find(head, sub(id, 1, 8), 62, true) then
-    local form, of, used, held, last, next, first, tail, waiting, refreshed, armed, life, ended, kept = unpack(
-      '>c2I4I4I4ddi4i4I4I4I4dBH', head)
+  if type(head) == 'string' and #head >= HEAD_size and #id == ID_size and #rest < 1000
+      and ARGV[3] == '' and not find(head, sub(id, 1, ENDED_to_id), HEAD_size + 1, true) then
+    local HEAD_fields = unpack(FORMAT('HEAD'), head)
     local clock = redis.call('TIME')
     local now = clock[1] * 1000000 + clock[2]
-    local capacity, weight, lease, flags = unpack('>I4I4dB', ARGV[2])
-    if form == 'm2' and now / 1000000 - armed < life / 16 and lease <= life * 100000 then
-      if held == 0 and waiting == 0 and weight <= capacity then
+    local CLAIM_fields = unpack(FORMAT('CLAIM'), ARGV[2])
+    if form == FORM and now / 1000000 - armed < life / 16 and lease <= life * 100000 then
+      if held == 0 and waiting == 0 and weight <= claimed then
         last = math.max(last + 1, now)
-        call('HSET', key, '.', pack('>c2I4I4I4ddi4i4I4I4I4dBHc0c16ddI4ddc0', 'm2', capacity, weight, 1, last, now + lease,
-          0, 0, 0, refreshed, armed, life, ended, 52 + #rest, sub(head, 62, 61 + ended), id, now + lease, last, weight, now,
-          lease, rest))
-        return pack('>c1dddd', 'G', last, lease, lease, now)
+        call('HSET', key, '.', pack(FORMAT('HEAD c0 ID HOLDER c0'),
+          HEAD_with{capacity = claimed, used = weight, held = 1, next_end = now + lease, front = 0, back = 0,
+            kept = ID_size + HOLDER_size + #rest},
+          sub(head, HEAD_size + 1, HEAD_size + ended),
+          id, HOLDER_with{ends = now + lease, counter = last, since = now}, rest))
+        return pack(FORMAT('VERDICT GRANT'), 'G', GRANT_with{counter = last, left = lease})
       end
-      local from = 62 + ended
-      local inside = waiting == 0 or #head >= from + kept
-      if held > 0 and now < next and capacity == of and kept > 0 and flags % 2 == 1
-          and (waiting > 0 or used + weight > of) and (waiting < 4 and #head < 1000 or not inside)
+      local before = HEAD_size + ended  -- bytes before the holder
+      local inside = waiting == 0 or #head > before + kept
+      if held > 0 and now < next_end and claimed == capacity and kept > 0 and flags % 2 == 1
+          and (waiting > 0 or used + weight > capacity) and (waiting < IN_HEAD and #head < 1000 or not inside)
           and (held == 1 and inside or not call('HGET', key, 'h' .. id)
             and not call('HGET', key, 'w' .. id)) then
-        local holder, at, last_byte = head, from + 16, from + kept - 1
+        local holder, at, last_byte = head, ID_size + 1 + before, before + kept
         if held > 1 then
-          holder, at, last_byte = call('HGET', key, 'h' .. sub(head, from, from + 15)), 1, -1
+          holder, at, last_byte = call('HGET', key, 'h' .. sub(head, before + 1, before + ID_size)), 1, -1
         end
-        local ends, counter, _, began, long = unpack('>ddI4dd', holder, at)
-        if ends - now <= long and (held == 1 or next - now <= 5000000) then  -- else the clock was set back (LOOK)
-          if waiting == 0 then first, tail = 0, 0 end
+        local held_HOLDER_fields = unpack(FORMAT('HOLDER'), holder, at)
+        if held_ends - now <= held_lease and (held == 1 or next_end - now <= LOOK) then  -- else the clock was set back
+          if waiting == 0 then front, back = 0, 0 end
           if inside then
-            call('HSET', key, '.', pack('>c30i4i4I4c0Hc16c16I4ddc0', head, first, tail + 1, waiting + 1, sub(head, 43),
-              52 + #rest, id, '                ', weight, lease, now, rest))
+            call('HSET', key, '.', pack(FORMAT('HEAD<front HEAD.front,back,waiting c0 LENGTH WAITER c0'),
+              head, front, back + 1, waiting + 1, sub(head, HEAD_to_waiting + 1),
+              WAITER_size + #rest, WAITER_with{instead = NOTHING, since = now}, rest))
           else
-            local number = string.format('%d', tail)
-            call('HSET', key, '.', pack('>c30i4i4I4c0', head, first, tail + 1, waiting + 1, sub(head, 43)), 'q' .. number,
-              pack('>c16c16I4ddc0', id, '                ', weight, lease, now, rest), 'w' .. id, number)
+            local number = string.format('%d', back)
+            call('HSET', key, '.', pack(FORMAT('HEAD<front HEAD.front,back,waiting c0'),
+              head, front, back + 1, waiting + 1, sub(head, HEAD_to_waiting + 1)),
+              'q' .. number, pack(FORMAT('WAITER c0'), WAITER_with{instead = NOTHING, since = now}, rest),
+              'w' .. id, number)
           end
-          return pack('>c1dddddc0', 'Q', waiting + 1, next - now, now, counter, math.max(now - began, 0),
-            sub(holder, at + 54, last_byte))
+          return pack(FORMAT('VERDICT STANDING BLOCKER c0'), 'Q', STANDING_with{place = waiting + 1, free_in = next_end - now},
+            BLOCKER_with{counter = held_counter, held_for = math.max(now - held_since, 0)},
+            sub(holder, HOLDER_size + OWNER_size + at, last_byte))
         end
       end
     end

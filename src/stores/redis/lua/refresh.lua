@@ -7,7 +7,7 @@ local wrong = load('c' .. client)
 if wrong then return wrong end
 if s.waiting > 0 then
   if not get('c' .. client) then s.refreshed = s.refreshed + 1 end
-  set('c' .. client, int(now + told.life))
+  set('c' .. client, int(now + told.alive))
   dirty = true
 end
 settle(told)

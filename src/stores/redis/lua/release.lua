@@ -2,7 +2,7 @@
 -- Answers 0 released, 1 expired, 2 taken over. A holder that another client releases is told.
 local id, client = ARGV[1], ARGV[2]
 local told = told_by(ARGV, 3)
-if not (#id == 16 and told) then return redis.error_reply('ERR arguments of a release') end
+if not (#id == ID_size and told) then return redis.error_reply('ERR arguments of a release') end
 
 local wrong = load('h' .. id)
 if wrong then return wrong end
@@ -13,7 +13,9 @@ local mine = holder(id)
 local number = not mine and s.waiting > 0 and get('w' .. id)
 if mine then
   local owner = client_of(mine.rest)
-  if owner ~= client then redis.call('PUBLISH', told.channel .. owner, 'L' .. id .. key) end
+  if owner ~= client then
+    redis.call('PUBLISH', told.channel .. owner, struct.pack(FORMAT('VERDICT ID c0'), 'L', id, key))
+  end
   remove(id, mine)
   remember(id, '0')
   grant_next(told)
@@ -29,7 +31,7 @@ else
     answer = strangers_answer()
     if before then
       local all = get('e')
-      set('e', string.sub(all, 1, at + 7) .. answer .. string.sub(all, at + 9))
+      set('e', string.sub(all, 1, ENDED_at_answer - 2 + at) .. answer .. string.sub(all, ENDED_to_answer + at))
       dirty = true
     else  -- if its claim is still on its way it must not be granted when it arrives
       remember(id, answer)

@@ -30,13 +30,9 @@ local key = KEYS[1]
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
-local NOTHING = string.rep(' ', 16)  -- to replace
-local LISTED = 64       -- holders whose ids stand in the head
-local IN_HEAD = 4       -- waiters there, at most: a longer head costs more than fields of their own
-local HEAD = 2000       -- bytes of them, at most
-local REMEMBERED = 7    -- ended ids: each claim and each release copies them
+local LISTED = 64       -- holders whose ids are in the head
+local QUEUE_BYTES = 2000  -- of waiters in the head, at most
 local SHORTEST_LIFE = 3600
-local LOOK = 5000000
 
 local function int(n) return string.format('%.0f', n) end
 
@@ -72,33 +68,35 @@ local function load(...)
   if not head then
     if redis.call('EXISTS', key) == 1 then return foreign() end
     seen.e = false
-    s = {capacity = 0, used = 0, held = 0, last = 0, next = 0, head = 0, tail = 0, waiting = 0, refreshed = 0, armed = 0,
-         life = 0, first = ''}
+    s = {form = FORM, capacity = 0, used = 0, held = 0, last = 0, next_end = 0, front = 0, back = 0, waiting = 0, refreshed = 0,
+         armed = 0, life = 0, ended = 0, kept = 0, oldest = ''}
     return
   end
-  if #head < 61 or string.sub(head, 1, 2) ~= 'm2' then return foreign() end
-  local capacity, used, held, last, next, first_number, tail, waiting, refreshed, armed, life, ended, kept = struct.unpack(
-    '>I4I4I4ddi4i4I4I4I4dBH', head, 3)
-  local from = 62 + ended
-  s = {capacity = capacity, used = used, held = held, last = last, next = next, head = first_number, tail = tail,
-       waiting = waiting, refreshed = refreshed, armed = armed, life = life}
-  seen.e = string.sub(head, 62, from - 1)
-  s.first = string.sub(head, from, from + (held == 1 and 16 or kept) - 1)
+  if #head < HEAD_size then return foreign() end
+  local HEAD_fields = struct.unpack(FORMAT('HEAD'), head)
+  if form ~= FORM then return foreign() end
+  local before = HEAD_size + ended  -- bytes before what is read next
+  s = {form = form, capacity = capacity, used = used, held = held, last = last, next_end = next_end, front = front, back = back,
+       waiting = waiting, refreshed = refreshed, armed = armed, life = life, ended = ended, kept = kept}
+  seen.e = string.sub(head, HEAD_size + 1, before)
+  s.oldest = string.sub(head, before + 1, before + (held == 1 and ID_size or kept))
   if held == 1 then
-    alone = s.first
-    seen['h' .. alone] = string.sub(head, from + 16, from + kept - 1)
+    alone = s.oldest
+    seen['h' .. alone] = string.sub(head, ID_size + 1 + before, before + kept)
   end
-  from = from + kept
+  before = before + kept
   if waiting > 0 then
-    inside = #head >= from
-    while from <= #head do
-      local record = string.sub(head, from + 2, from + 1 + struct.unpack('>H', head, from))
-      seen['q' .. int(s.head)] = record
-      seen['w' .. string.sub(record, 1, 16)] = int(s.head)
-      s.head = s.head + 1
-      from = from + 2 + #record
+    inside = #head > before
+    while before < #head do
+      local size = struct.unpack(FORMAT('LENGTH'), head, before + 1)
+      before = before + LENGTH_size
+      local record = string.sub(head, before + 1, before + size)
+      seen['q' .. int(s.front)] = record
+      seen['w' .. string.sub(record, WAITER_at_id, WAITER_to_id)] = int(s.front)
+      s.front = s.front + 1
+      before = before + size
     end
-    if inside then s.head, s.tail = s.head - waiting, s.head end
+    if inside then s.front, s.back = s.front - waiting, s.front end
   end
 end
 
@@ -112,14 +110,14 @@ end
 local function line_in_head()
   if not inside or s.waiting == 0 then return '' end
   local parts, size = {}, 0
-  for number = s.head, s.waiting <= IN_HEAD and s.tail - 1 or s.head - 1 do
+  for number = s.front, s.waiting <= IN_HEAD and s.back - 1 or s.front - 1 do
     local record = get('q' .. int(number))
     if record then
-      parts[#parts + 1] = struct.pack('>H', math.min(#record, 65535)) .. record
+      parts[#parts + 1] = struct.pack(FORMAT('LENGTH'), math.min(#record, 65535)) .. record
       size = size + #record
     end
   end
-  if #parts > 0 and size <= HEAD then
+  if #parts > 0 and size <= QUEUE_BYTES then
     for field in pairs(changed) do
       if in_line(field) then changed[field] = nil end
     end
@@ -133,12 +131,12 @@ end
 
 -- What stands there of the holders.
 local function holders_in_head()
-  if alone and (s.held ~= 1 or s.first ~= alone) then changed['h' .. alone] = get('h' .. alone) or nil end
-  if s.held ~= 1 then return s.first end
-  local field = 'h' .. s.first
+  if alone and (s.held ~= 1 or s.oldest ~= alone) then changed['h' .. alone] = get('h' .. alone) or nil end
+  if s.held ~= 1 then return s.oldest end
+  local field = 'h' .. s.oldest
   local record = get(field)
-  if s.first == alone then changed[field] = nil else changed[field] = false end
-  return s.first .. record
+  if s.oldest == alone then changed[field] = nil else changed[field] = false end
+  return s.oldest .. record
 end
 
 local function save(lease)
@@ -147,7 +145,7 @@ local function save(lease)
   local arm = life > s.life or seconds - s.armed > life / 16
   if arm then s.armed, s.life = seconds, life end
   if s.waiting == 0 then
-    s.head, s.tail = 0, 0
+    s.front, s.back = 0, 0
     if s.refreshed > 0 then
       s.refreshed = 0
       for field in pairs(changed) do  -- what this script was to write
@@ -158,11 +156,11 @@ local function save(lease)
       end
     end
   end
-  if s.held == 0 then s.next = 0 end
+  if s.held == 0 then s.next_end = 0 end
   local over, kept, line = get('e') or '', holders_in_head(), line_in_head()
   changed.e = nil
-  local written = {'.', 'm2' .. struct.pack('>I4I4I4ddi4i4I4I4I4dBH', s.capacity, s.used, s.held, s.last, s.next, s.head, s.tail,
-    s.waiting, s.refreshed, s.armed, s.life, #over, #kept) .. over .. kept .. line}
+  s.ended, s.kept = #over, #kept
+  local written = {'.', struct.pack(FORMAT('HEAD'), s.HEAD_fields) .. over .. kept .. line}
   local removed = {}
   for field, value in pairs(changed) do
     if value then
@@ -182,22 +180,19 @@ local function save(lease)
 end
 
 local function read_holder(record)
-  local ends, counter, weight, since, lease = struct.unpack('>ddI4dd', record)
-  return {ends = ends, counter = counter, weight = weight, since = since, lease = lease, rest = string.sub(record, 37)}
+  local HOLDER_fields = struct.unpack(FORMAT('HOLDER'), record)
+  return {ends = ends, counter = counter, weight = weight, since = since, lease = lease,
+          rest = string.sub(record, HOLDER_size + 1)}
 end
-local function write_holder(h)
-  return struct.pack('>ddI4dd', h.ends, h.counter, h.weight, h.since, h.lease) .. h.rest
-end
+local function write_holder(h) return struct.pack(FORMAT('HOLDER'), h.HOLDER_fields) .. h.rest end
 local function read_waiter(record)
-  local weight, lease, since = struct.unpack('>I4dd', record, 33)
-  return {id = string.sub(record, 1, 16), instead = string.sub(record, 17, 32), weight = weight, lease = lease,
-          since = since, rest = string.sub(record, 53)}
+  local WAITER_fields = struct.unpack(FORMAT('WAITER'), record)
+  return {id = id, instead = instead, weight = weight, lease = lease, since = since,
+          rest = string.sub(record, WAITER_size + 1)}
 end
-local function write_waiter(w)
-  return w.id .. w.instead .. struct.pack('>I4dd', w.weight, w.lease, w.since) .. w.rest
-end
-local function client_of(rest) return string.sub(rest, 2, 17) end
-local function renewed(rest) return string.sub(rest, 1, 1) == 'r' end
+local function write_waiter(w) return struct.pack(FORMAT('WAITER'), w.WAITER_fields) .. w.rest end
+local function client_of(rest) return string.sub(rest, OWNER_at_client, OWNER_to_client) end
+local function renewed(rest) return string.sub(rest, OWNER_at_renewed, OWNER_to_renewed) == 'r' end
 
 local function holder(id)
   local record = get('h' .. id)
@@ -207,9 +202,9 @@ end
 -- All holders, as {id, holder}; the field list is used while it is complete.
 local function holders()
   local all = {}
-  if #s.first == 16 * s.held then
-    for at = 1, #s.first, 16 do
-      local id = string.sub(s.first, at, at + 15)
+  if #s.oldest == ID_size * s.held then
+    for at = 1, #s.oldest, ID_size do
+      local id = string.sub(s.oldest, at, ID_size - 1 + at)
       all[#all + 1] = {id, holder(id)}
     end
     return all
@@ -235,16 +230,16 @@ end
 local function list_holders(all)
   local ids = {}
   for i = 1, math.min(#all, LISTED) do ids[i] = all[i][1] end
-  s.first = table.concat(ids)
+  s.oldest = table.concat(ids)
 end
 
 local function hold(id, weight, lease, ends, rest)
   s.last = math.max(s.last + 1, now)
   local h = {ends = ends, counter = s.last, weight = weight, since = now, lease = lease, rest = rest}
   set('h' .. id, write_holder(h))
-  if #s.first == 16 * s.held and s.held < LISTED then s.first = s.first .. id end
+  if #s.oldest == ID_size * s.held and s.held < LISTED then s.oldest = s.oldest .. id end
   s.used, s.held = s.used + weight, s.held + 1
-  if s.next == 0 or ends < s.next then s.next = ends end
+  if s.next_end == 0 or ends < s.next_end then s.next_end = ends end
   dirty = true
   return h
 end
@@ -253,28 +248,28 @@ local function remove(id, h)
   set('h' .. id, false)
   s.used, s.held = s.used - h.weight, s.held - 1
   local at = 1
-  while at < #s.first and string.sub(s.first, at, at + 15) ~= id do at = at + 16 end
-  s.first = string.sub(s.first, 1, at - 1) .. string.sub(s.first, at + 16)
+  while at < #s.oldest and string.sub(s.oldest, at, ID_size - 1 + at) ~= id do at = at + ID_size end
+  s.oldest = string.sub(s.oldest, 1, at - 1) .. string.sub(s.oldest, at + ID_size)
   if s.held == 0 then
-    s.next = 0
-  elseif s.first == '' then
+    s.next_end = 0
+  elseif s.oldest == '' then
     list_holders(holders())
   end
   dirty = true
 end
 
 local function remember(id, answer)
-  set('e', string.sub(id, 1, 8) .. answer .. string.sub(get('e') or '', 1, 9 * (REMEMBERED - 1)))
+  set('e', struct.pack(FORMAT('ENDED'), id, answer) .. string.sub(get('e') or '', 1, (REMEMBERED - 1) * ENDED_size))
   dirty = true
 end
 -- What its release was answered; '-' if it was not asked; none if the id is not remembered.
 local function remembered(id)
   local all = get('e')
   if not all then return end
-  local short = string.sub(id, 1, 8)
+  local short = string.sub(id, 1, ENDED_to_id)
   local at = string.find(all, short, 1, true)
-  while at and at % 9 ~= 1 do at = string.find(all, short, at + 1, true) end
-  if at then return string.sub(all, at + 8, at + 8), at end
+  while at and at % ENDED_size ~= 1 do at = string.find(all, short, at + 1, true) end
+  if at then return string.sub(all, ENDED_at_answer - 1 + at, ENDED_to_answer - 1 + at), at end
 end
 
 local function leave(number, w)
@@ -287,9 +282,9 @@ end
 -- The first of those who wait, and its number.
 local function first_waiting()
   while s.waiting > 0 do
-    local record = get('q' .. int(s.head))
-    if record then return read_waiter(record), s.head end
-    s.head = s.head + 1
+    local record = get('q' .. int(s.front))
+    if record then return read_waiter(record), s.front end
+    s.front = s.front + 1
   end
 end
 
@@ -320,9 +315,9 @@ end
 -- Two arguments: the first, and the others packed.
 local function told_by(arguments, from)
   local channel, terms = arguments[from], arguments[from + 1]
-  if not (terms and #terms == 17) then return nil end
-  local life, grace, counted = struct.unpack('>ddB', terms)
-  return {channel = channel, life = life, grace = grace, counted = counted == 1}
+  if not (terms and #terms == TERMS_size) then return nil end
+  local TERMS_fields = struct.unpack(FORMAT('TERMS'), terms)
+  return {channel = channel, alive = alive, grace = grace, counted = counted == 1}
 end
 
 -- Grants to those who wait while it fits, and tells them.
@@ -335,8 +330,8 @@ local function grant_next(told)
     if w.instead ~= NOTHING and not old then  -- what it was to replace is gone
       leave(number, w)
       remember(w.id, '-')
-      redis.call('PUBLISH', channel, 'L' .. w.id .. key)
-    elseif not alive(w, number, told.life) then
+      redis.call('PUBLISH', channel, struct.pack(FORMAT('VERDICT ID c0'), 'L', w.id, key))
+    elseif not alive(w, number, told.alive) then
       leave(number, w)
     elseif not fits(w.weight, w.instead) then
       return
@@ -344,7 +339,7 @@ local function grant_next(told)
       local left = renewed(w.rest) and math.min(w.lease, told.grace) or w.lease
       local counter = math.max(s.last + 1, now)
       local reached = redis.call('PUBLISH', channel,
-        'G' .. w.id .. struct.pack('>dddd', counter, w.lease, left, now) .. key)
+        struct.pack(FORMAT('VERDICT ID GRANT c0'), 'G', w.id, GRANT_with{lease = w.lease}, key))
       leave(number, w)
       if reached > 0 or not told.counted then
         if old then
@@ -360,9 +355,9 @@ end
 -- Whether a holder may have expired, or the clock was set back.
 local function due()
   if s.held == 0 then return false end
-  if now >= s.next then return true end
-  if s.held > 1 then return s.next - now > LOOK end
-  local h = holder(s.first)
+  if now >= s.next_end then return true end
+  if s.held > 1 then return s.next_end - now > LOOK end
+  local h = holder(s.oldest)
   return h.ends - now > h.lease
 end
 
@@ -371,7 +366,7 @@ local function settle(told)
   if due() then
     local all = holders()
     local left = {}
-    s.next = 0
+    s.next_end = 0
     for _, one in ipairs(all) do
       local id, h = one[1], one[2]
       if h.ends <= now then
@@ -384,11 +379,11 @@ local function settle(told)
           set('h' .. id, write_holder(h))
         end
         left[#left + 1] = one
-        if s.next == 0 or h.ends < s.next then s.next = h.ends end
+        if s.next_end == 0 or h.ends < s.next_end then s.next_end = h.ends end
       end
     end
     list_holders(left)
-    if s.held > 1 then s.next = math.min(s.next, now + LOOK) end
+    if s.held > 1 then s.next_end = math.min(s.next_end, now + LOOK) end
     dirty = true
   end
   if s.waiting > 0 then grant_next(told) end

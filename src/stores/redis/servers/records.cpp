@@ -2,6 +2,7 @@
 
 #include "stores/redis/messages.hpp"
 #include "stores/redis/names.hpp"
+#include "stores/redis/record_layout.hpp"
 #include "stores/redis/scripts.hpp"
 
 #include <charconv>
@@ -20,7 +21,7 @@ local all = {}
 for _, one in ipairs(s.held > 0 and holders() or {}) do
   if one[2].ends > now then all[#all + 1] = 'h' .. hex(one[1]) end
 end
-for number = s.head, s.tail - 1 do
+for number = s.front, s.back - 1 do
   local record = get('q' .. int(number))
   local w = record and read_waiter(record)
   if w and alive(w, number, tonumber(ARGV[1])) then all[#all + 1] = 'q' .. hex(w.id) end
@@ -45,7 +46,7 @@ std::vector<std::string> split_in_lines(const std::string& text) {
 }  // namespace
 
 std::vector<spi::stored_claim> records_of(const std::vector<server*>& keepers, const std::string& prefix) {
-    const std::string script = "#!lua flags=no-writes\n" + std::string(lua::state) + std::string(show_all);
+    const std::string script = "#!lua flags=no-writes\n" + spliced(lua::state) + std::string(show_all);
     const std::string life = std::to_string(std::chrono::microseconds{waiting_life}.count());
     std::vector<spi::stored_claim> all;
     for (server* const one : keepers) {
