@@ -17,7 +17,7 @@ test:
 install:
 	@. .ci/lib.sh && need g++ cmake ninja-build && \
 		configure_in $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(OPTIONS) && \
-		build $(BUILD) mortise mortise_program && cmake --install $(BUILD) --prefix $(PREFIX)
+		build $(BUILD) mortise_package && cmake --install $(BUILD) --prefix $(PREFIX)
 
 uninstall:
 	@packaging/uninstall $(BUILD) $(PREFIX)
@@ -57,7 +57,7 @@ peers:
 	@./test -N >/dev/null
 	@tests/peers/run
 
-# host: beside flock(2), a robust mutex and the bare futex.
+# host: beside flock(2), a robust mutex and a futex ping-pong.
 bench:
 	@. .ci/lib.sh && need g++ cmake ninja-build && configure -DMORTISE_STORE_HOST=ON && build build mortise_program
 	@build/mortise bench --store host: --check

@@ -1,6 +1,13 @@
 # find_package(mortise) gives mortise::mortise; with COMPONENTS asio, where it was built, mortise::asio too.
 include(CMakePackageConfigHelpers)
 
+# What make install builds: to ninja, `mortise` is the command of that name and not the library.
+add_custom_target(mortise_package)
+add_dependencies(mortise_package mortise)
+if(TARGET mortise_program)
+    add_dependencies(mortise_package mortise_program)
+endif()
+
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mortise)
 
 install(TARGETS mortise EXPORT mortise-targets)

@@ -12,7 +12,6 @@
 #include <mortise/holder.hpp>
 #include <mortise/observer.hpp>
 #include <mortise/promises.hpp>
-#include <mortise/raw_limits.hpp>
 #include <mortise/unique_function.hpp>
 #include <mortise/watching.hpp>
 
@@ -159,9 +158,6 @@ public:
 
     // What this store promises.
     const mortise::promises& promises() const noexcept;
-
-    // The bare primitives of this store, for measuring beside them. Touches nothing until one is opened.
-    mortise::raw_limits raw_limits() const;
 
     // The store's URL as given, with secrets masked.
     const std::string& store() const noexcept;

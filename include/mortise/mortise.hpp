@@ -16,7 +16,6 @@
 #include <mortise/mutex.hpp>
 #include <mortise/observer.hpp>
 #include <mortise/promises.hpp>
-#include <mortise/raw_limits.hpp>
 #include <mortise/recursive_mutex.hpp>
 #include <mortise/shared_mutex.hpp>
 #include <mortise/watching.hpp>

@@ -44,13 +44,6 @@ void check_name(std::string_view name) {
     if (has_control(name)) bad_name(name, "contains control characters");
 }
 
-void check_raw_place(std::string_view place) {
-    constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-";
-    if (place.empty() || place.size() > 100 || place.find_first_not_of(allowed) != place.npos)
-        throw error(errc::invalid_name,
-                    "place " + quoted(place) + " of a raw limit: use 1 to 100 letters, digits, dots and dashes");
-}
-
 void check(const claim& wanted) {
     check_name(wanted.name);
     const claim_options& o = wanted.options;

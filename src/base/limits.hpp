@@ -21,8 +21,6 @@ inline constexpr std::uint32_t most_capacity = 1u << 31;
 // A name is 1 to 200 bytes of UTF-8 without control characters; everything else ('/', '..', braces, spaces) is legal, and
 // two names that differ in a byte never meet.
 void check_name(std::string_view name);
-// A place of a raw_limit: 1 to 100 ASCII letters, digits, dots and dashes.
-void check_raw_place(std::string_view place);
 void check(const claim& wanted);
 void check(const client_options& options);
 

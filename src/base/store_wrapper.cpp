@@ -66,9 +66,6 @@ void store_wrapper::check(reply<std::vector<finding>> done) {
 std::string store_wrapper::schema() const {
     return inner_->schema();
 }
-mortise::raw_limits store_wrapper::raw_limits() const {
-    return inner_->raw_limits();
-}
 void store_wrapper::will_sleep(bool whether) noexcept {
     inner_->will_sleep(whether);
 }

@@ -9,7 +9,6 @@
 #include <mortise/holder.hpp>
 #include <mortise/observer.hpp>
 #include <mortise/owner.hpp>
-#include <mortise/raw_limits.hpp>
 
 #include <atomic>
 
@@ -17,8 +16,6 @@
 #include <time.h>
 
 namespace mortise::inline v0 {
-
-raw_end::~raw_end() = default;
 
 boot_clock::time_point boot_clock::now() noexcept {
     timespec t{};

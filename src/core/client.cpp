@@ -144,10 +144,6 @@ const promises& client::promises() const noexcept {
     return engine_->store().promises();
 }
 
-raw_limits client::raw_limits() const {
-    return engine_->store().raw_limits();
-}
-
 const std::string& client::store() const noexcept {
     return engine_->shown_as();
 }

@@ -58,7 +58,6 @@ public:
         note("break " + std::string{which.name});
         done(spi::break_answer::broken);
     }
-    mortise::raw_limits raw_limits() const override { return {.all = {{.name = "yes"}}}; }
     void close() noexcept override { note("close"); }
 
     spi::events& events_;
@@ -134,7 +133,6 @@ TEST_F(faulty_store_test, without_a_plan_everything_passes) {
     EXPECT_EQ(asked, (lines{"claim a as label", "renew a b", "release a", "list", "break a"}));
     EXPECT_EQ(heard, (lines{"granted", "yy", "released", "listed", "broken", "granted 7", "lost 8"}));
     EXPECT_EQ(store->promises().store, "yes");
-    EXPECT_EQ(store->raw_limits().all.at(0).name, "yes");
 }
 
 TEST_F(faulty_store_test, a_lost_request_is_never_seen) {

@@ -1,6 +1,7 @@
 // What the figures of `mortise bench` are made of, on data whose answers are known.
 #include "tools/mortise/bench/figures.hpp"
 #include "tools/mortise/bench/histogram.hpp"
+#include "tools/mortise/bench/scenario.hpp"
 #include "tools/mortise/bench/statistics.hpp"
 #include "tools/mortise/bench/svg.hpp"
 
@@ -222,6 +223,35 @@ TEST(pictures, rise_from_left_to_right) {
         EXPECT_LE(y, last_y);
     }
     EXPECT_GT(last_x, 0);
+}
+
+TEST(scenarios, compare_with_a_baseline_of_the_same_store) {
+    subject_stores stores;
+    stores.push_back(std::make_unique<subject_store>("memory:"));
+    for (const scenario& plan : scenarios("uncontended", stores, {})) {
+        EXPECT_TRUE(plan.left_out.empty());
+        ASSERT_EQ(plan.entrants.size(), 3U);
+        EXPECT_EQ(plan.entrants.front().lock.name, "std::mutex");
+        for (const entrant& each : plan.entrants) EXPECT_EQ(each.baseline, 0U);
+    }
+}
+
+TEST(scenarios, measure_a_store_without_a_baseline_alone_and_say_so) {
+    subject_stores stores;
+    stores.push_back(std::make_unique<subject_store>("memory:"));
+    stores.front()->baselines = {};
+    for (const std::string_view workload : {"uncontended", "parallel", "contended", "handoff"}) {
+        for (const scenario& plan : scenarios(workload, stores, {})) {
+            ASSERT_EQ(plan.left_out.size(), 1U) << plan.workload;
+            EXPECT_EQ(plan.left_out.front().what, plan.workload + ": baseline");
+            EXPECT_THAT(plan.left_out.front().reason, HasSubstr("memory: has no baseline"));
+            EXPECT_FALSE(plan.entrants.empty());
+            for (const entrant& each : plan.entrants) {
+                EXPECT_TRUE(each.lock.ours);
+                EXPECT_FALSE(each.baseline || each.pushes);
+            }
+        }
+    }
 }
 
 }  // namespace

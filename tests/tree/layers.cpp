@@ -16,8 +16,14 @@ bool of_a_fixture(std::string_view file) {
     return file.find("/fixture.") != file.npos || file.find("/servers/") != file.npos;
 }
 
+// The side of a store that `mortise bench` and tests see.
+bool of_a_baseline(std::string_view file) {
+    return file.starts_with("src/stores/") && file.find("/baseline/") != file.npos;
+}
+
 const layer* layer_of(std::string_view file) {
     if (file.ends_with("_test.cpp") || of_a_fixture(file)) file = "tests";
+    if (of_a_baseline(file)) file = baseline_of_a_store;
     const layer* best = nullptr;
     for (const layer& each : layers()) {
         if (starts_folder(file, each.folder) && (!best || each.folder.size() > best->folder.size())) best = &each;

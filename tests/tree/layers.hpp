@@ -16,6 +16,8 @@ inline constexpr std::string_view public_headers = "include/mortise";
 inline constexpr std::string_view spi = "include/mortise/spi";
 inline constexpr std::string_view asio = "include/mortise/asio";  // and asio.hpp
 
+inline constexpr std::string_view baseline_of_a_store = "src/stores/*/baseline";
+
 struct layer {
     std::string_view folder;                    // the longest folder that is a prefix of a file's path decides
     std::vector<std::string_view> may_include;  // besides itself and the standard library
@@ -33,13 +35,17 @@ inline const std::vector<layer>& layers() {
         {"src/core", {public_headers, spi, system_header, "src/base"}},
         {"src/locks", {public_headers, "src/core"}},
         {"src/stores", {public_headers, spi, system_header, library, "src/base", "src/net"}},
-        {"tools", {public_headers, system_header}},
+        {"src/baseline", {public_headers, "src/base"}},
+        {baseline_of_a_store,
+         {public_headers, system_header, library, "src/base", "src/net", "src/stores", "src/baseline"}},
+        {"tools", {public_headers, system_header, "tools/mortise/bench"}},
+        {"tools/mortise/bench", {public_headers, system_header, "tools", "src/baseline"}},
         {"examples", {public_headers, system_header}},
         {"examples/coroutine_asio.cpp", {public_headers, asio, library}},
         {"docs", {public_headers, spi}},
         {"tests",
          {public_headers, spi, asio, system_header, library, "src/base", "src/net", "src/core", "src/locks",
-          "src/stores", "tools"}},
+          "src/stores", "src/baseline", baseline_of_a_store, "tools", "tools/mortise/bench"}},
         {"tests/consumer", {public_headers}},
         {"tests/consumer/asio.cpp", {public_headers, asio, library}},
         {"packaging", {public_headers}},

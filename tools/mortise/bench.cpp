@@ -74,7 +74,7 @@ int perform(const request& asked) {
 const verb& bench_verb() {
     static const verb made{
         .name = "bench",
-        .summary = "how fast the store's locks are, beside its bare primitives",
+        .summary = "how fast the store's locks are, beside its own primitives",
         .usage = "[WORKLOAD...] [--compare URL URL...]",
         .options = {{0, "compare", "", "the words with a colon are stores, for one table"},
                     {0, "seconds", "N", "time of one run of a contest; else 0.3"},

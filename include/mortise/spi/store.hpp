@@ -9,7 +9,6 @@
 #include <mortise/hold.hpp>
 #include <mortise/holder.hpp>
 #include <mortise/promises.hpp>
-#include <mortise/raw_limits.hpp>
 #include <mortise/spi/clock.hpp>
 #include <mortise/unique_function.hpp>
 
@@ -211,10 +210,6 @@ public:
 
     // The statements that set up the store before its first use, in the store's own language. Empty: none are needed.
     virtual std::string schema() const;
-
-    // What this store costs without us (see raw_limits.hpp): at least one limit of kind `lock` or `trips` and one of
-    // kind `turns`, on connections of their own. Does not connect. What it answers may outlive the store.
-    virtual mortise::raw_limits raw_limits() const = 0;
 
     // True: the calling thread is about to send a request and to sleep until it is answered. False: no longer.
     virtual void will_sleep(bool whether) noexcept;

@@ -24,7 +24,6 @@ public:
     void break_hold(const break_request&, reply<break_answer>) override;
     void check(reply<std::vector<finding>>) override;
     std::string schema() const override;
-    mortise::raw_limits raw_limits() const override;
     void will_sleep(bool whether) noexcept override;
     void sleep(sleeper& who) override;
     void wake(sleeper& who) noexcept override;

@@ -4,7 +4,6 @@
 #include "stores/etcd/connection.hpp"
 #include "stores/etcd/desk.hpp"
 #include "stores/etcd/promised.hpp"
-#include "stores/etcd/raw.hpp"
 #include "stores/etcd/settings.hpp"
 
 #include <utility>
@@ -38,7 +37,6 @@ public:
     void check(spi::reply<std::vector<finding>> done) override {
         check_up(how_, desk_->cluster(), around_.clock, std::move(done));
     }
-    mortise::raw_limits raw_limits() const override { return bare_limits(how_); }
     void will_sleep(bool whether) noexcept override { connection::will_wait(whether); }
     void sleep(spi::sleeper& who) override { desk_->cluster()->wait(who); }
     void wake(spi::sleeper& who) noexcept override {

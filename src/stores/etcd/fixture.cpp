@@ -1,6 +1,6 @@
 #include "stores/etcd/fixture.hpp"
 
-#include "stores/etcd/bare_client.hpp"
+#include "stores/etcd/baseline/grpc_client.hpp"
 #include "stores/etcd/requests.hpp"
 #include "stores/etcd/servers/cluster.hpp"
 #include "support/waiting.hpp"
@@ -91,7 +91,7 @@ std::vector<spi::stored_claim> records_at(const std::string& url) {
     settings how = settings::of(base::url::parse(url));
     how.timeout = std::chrono::seconds{20};
     const key_layout keys{how};
-    bare_client asking{how};
+    grpc_client asking{how};
     std::map<std::string, rpc::range_response> names;
     rpc::range_response page{.more = true};
     for (std::string from = keys.everything(); page.more; from = page.kvs.back().key + '\0') {

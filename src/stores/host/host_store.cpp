@@ -10,7 +10,6 @@
 #include "stores/host/pending_claims.hpp"
 #include "stores/host/place.hpp"
 #include "stores/host/promised.hpp"
-#include "stores/host/raw.hpp"
 #include "stores/host/record.hpp"
 
 #include <mortise/error.hpp>
@@ -72,7 +71,6 @@ public:
     void list(spi::reply<spi::listing>) override;
     void break_hold(const spi::break_request&, spi::reply<spi::break_answer>) override;
     void check(spi::reply<std::vector<finding>>) override;
-    mortise::raw_limits raw_limits() const override { return raw_limits_in(where_); }
     void sleep(spi::sleeper& who) override;
     void wake(spi::sleeper& who) noexcept override;
     void close() noexcept override;

@@ -2,7 +2,6 @@
 
 #include "base/limits.hpp"
 #include "stores/memory/memory_table.hpp"
-#include "stores/memory/raw.hpp"
 
 #include <mortise/error.hpp>
 
@@ -122,7 +121,6 @@ public:
         done({{finding::grade::note, "reaches the threads of this process only, and is gone with it",
                "processes of one machine meet on host:"}});
     }
-    mortise::raw_limits raw_limits() const override { return bare_limits(); }
     void close() noexcept override {
         if (closed_) return;
         closed_ = true;

@@ -2,7 +2,7 @@
 // server, but for three words: the time is what the test says, counters have a wall clock of their own, and messages are handed
 // to the test instead of being published.
 #include "base/histories_of_kinds.hpp"
-#include "stores/redis/bare_client.hpp"
+#include "stores/redis/baseline/resp_client.hpp"
 #include "stores/redis/messages.hpp"
 #include "stores/redis/names.hpp"
 #include "stores/redis/record_layout.hpp"
@@ -112,7 +112,7 @@ public:
     // Ids are forgotten for want of room, not with time.
     static constexpr spi::duration remembered_for = std::chrono::hours{24};
 
-    scripted_state(bare_client& on, const scripts_under_test& by, std::string key)
+    scripted_state(resp_client& on, const scripts_under_test& by, std::string key)
         : on_(&on), by_(&by), key_(std::move(key)) {
         std::string bytes;
         append(bytes, {"DEL", key_});
@@ -363,7 +363,7 @@ private:
         return held;
     }
 
-    bare_client* on_;
+    resp_client* on_;
     const scripts_under_test* by_;
     std::string key_;
     std::string answers_;
@@ -381,7 +381,7 @@ protected:
     }
 
     static inline std::unique_ptr<servers::single> home_;
-    bare_client line_{settings::of(base::url::parse("redis://" + home_->node().address())), "mortise"};
+    resp_client line_{settings::of(base::url::parse("redis://" + home_->node().address())), "mortise"};
 };
 
 // Each step is a dozen trips to the server.

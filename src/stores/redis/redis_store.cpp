@@ -6,7 +6,6 @@
 #include "stores/redis/messages.hpp"
 #include "stores/redis/names.hpp"
 #include "stores/redis/promised.hpp"
-#include "stores/redis/raw.hpp"
 #include "stores/redis/router.hpp"
 #include "stores/redis/settings.hpp"
 
@@ -85,7 +84,6 @@ public:
     void check(spi::reply<std::vector<finding>> done) override {
         check_up(how_, servers_, around_.clock, std::move(done));
     }
-    mortise::raw_limits raw_limits() const override { return bare_limits(how_); }
     void will_sleep(bool whether) noexcept override { connection::will_wait(whether); }
     void sleep(spi::sleeper& who) override { servers_->wait(who); }
     void wake(spi::sleeper& who) noexcept override;

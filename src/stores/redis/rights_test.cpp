@@ -1,7 +1,7 @@
 // The rights that are needed: those that are in the list, all of them, and no others.
 #include "stores/redis/rights.hpp"
 
-#include "stores/redis/bare_client.hpp"
+#include "stores/redis/baseline/resp_client.hpp"
 #include "stores/redis/servers/complaint.hpp"
 #include "stores/redis/servers/single.hpp"
 
@@ -163,7 +163,7 @@ TEST_F(redis_rights, the_line_for_a_user_that_is_there_only_adds) {
     const auto answers = [&](std::initializer_list<std::string_view> words) {
         std::string bytes;
         append(bytes, words);
-        bare_client few{settings::of(base::url::parse(url())), ""};
+        resp_client few{settings::of(base::url::parse(url())), ""};
         return std::string(few.ask(bytes).text);
     };
     for (const char* former : {"~app:* &app:* +get +set", "~* &* +get +set", "~* &app:* +@all -hset"}) {

@@ -8,7 +8,6 @@
 #include "stores/zookeeper/names.hpp"
 #include "stores/zookeeper/permissions.hpp"
 #include "stores/zookeeper/promises.hpp"
-#include "stores/zookeeper/raw.hpp"
 #include "stores/zookeeper/session.hpp"
 #include "stores/zookeeper/settings.hpp"
 
@@ -39,7 +38,6 @@ public:
         admin_.break_hold(which, std::move(done));
     }
     void check(spi::reply<std::vector<finding>>) override;
-    mortise::raw_limits raw_limits() const override { return bare_limits(settings_); }
     void close() noexcept override {
         servers_.close();
         claims_.close();

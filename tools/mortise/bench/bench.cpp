@@ -59,9 +59,9 @@ private:
                 const auto values = column(taken[i], m);
                 figure one{each.store->shown(), plan.workload, each.lock.name, plan.metrics[m], spread_of(values)};
                 if (!std::isfinite(one.value.median)) continue;  // not to be had on this store
-                if (const std::size_t with = each.baseline_of(plan.metrics[m]); with != i) {
-                    compare(one, values, plan.entrants[with].lock.name, column(taken[with], m));
-                    if (plan.bar_for && !each.lock.raw) one.bar = plan.bar_for(each, one.metric);
+                if (const auto with = each.baseline_of(plan.metrics[m]); with && *with != i) {
+                    compare(one, values, plan.entrants[*with].lock.name, column(taken[*with], m));
+                    if (plan.bar_for && each.lock.ours) one.bar = plan.bar_for(each, one.metric);
                 }
                 all.push_back(one);
             }
@@ -103,7 +103,7 @@ private:
         one.ratio = ratio;
     }
 
-    // The only workload that is no contest: what keeping many holds costs, beside a bare lock and unlock.
+    // The only workload that is no contest: what keeping many holds costs, beside a lock and unlock of the baseline.
     void holding() {
         holding_shape shape{.runs = how_.runs};
         if (how_.quick) shape.lease = 600ms;
@@ -127,14 +127,17 @@ private:
 
     void hold_on(const subject_store& store, const std::string& workload, const holding_shape& shape,
                  std::vector<figure>& all) {
-        const mortise::raw_limit bare = store.locks().at(0);
-        const holding_result got = hold_many(store.url, fresh_name(workload), bare, shape);
+        const std::vector<mortise::baseline> baselines = store.lock_baselines();
+        const mortise::baseline* beside = baselines.empty() ? nullptr : &baselines.front();
+        if (beside == nullptr)
+            leave_out({&store, workload + ": baseline", store.shown() + " has no baseline, so it is measured alone"});
+        const holding_result got = hold_many(store.url, fresh_name(workload), beside, shape);
         const metric cost{"processor per renewal", unit::nanoseconds, true};
-        const std::string pair = bare.name + ", a pair";
-        all.push_back({store.shown(), workload, pair, cost, spread_of(got.per_bare_pair)});
+        const std::string pair = beside == nullptr ? "" : beside->name + ", a pair";
+        if (beside != nullptr) all.push_back({store.shown(), workload, pair, cost, spread_of(got.per_baseline_pair)});
         const auto add = [&](const metric& of, const std::vector<double>& values) {
             figure one{store.shown(), workload, "mortise::hold", of, spread_of(values)};
-            if (of.headline) compare(one, values, pair, got.per_bare_pair);
+            if (of.headline) compare(one, values, pair, got.per_baseline_pair);
             if (of.name == "lost") one.bar = bar{bar::side::at_most, 0, false};
             if (of.unit == unit::processors && !how_.quick) one.bar = bar{bar::side::at_most, 0.05, false};
             if (std::isfinite(one.value.median)) all.push_back(one);

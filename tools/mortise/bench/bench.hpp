@@ -1,7 +1,8 @@
-// How fast a store's locks are, beside what the store gives without us, in one run.
+// How fast a store's locks are, beside the store's baselines, in one run.
 //
-// Each workload is a contest between our lock and the store's raw limits. They run in turn, several times over, so that what
-// disturbs the machine for a while disturbs all of them; a ratio is that of one round.
+// Each workload is a contest between our lock and the store's baselines. They run in turn, several times over, so that what
+// disturbs the machine for a while disturbs all of them; a ratio is that of one round. A store without baselines is measured
+// alone.
 #pragma once
 
 #include <chrono>

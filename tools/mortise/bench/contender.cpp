@@ -15,7 +15,7 @@ void expect_released(std::error_code ec) {
     if (ec && ec != mortise::errc::unreachable) throw std::system_error(ec, "unlock");
 }
 
-class mutex_end final : public mortise::raw_end {
+class mutex_end final : public mortise::baseline_end {
 public:
     mutex_end(mortise::client& locks, const std::string& name, const mortise::claim_options& claim)
         : mutex_(locks, name, claim) {}
@@ -30,7 +30,7 @@ private:
     mortise::mutex mutex_;
 };
 
-class handle_end final : public mortise::raw_end {
+class handle_end final : public mortise::baseline_end {
 public:
     handle_end(mortise::client& locks, std::string name, const mortise::claim_options& claim)
         : locks_(locks), name_(std::move(name)), claim_(claim) {}
@@ -71,13 +71,13 @@ contender handle_on(const std::string& store, const names& where, mortise::clien
     return made<handle_end>("mortise, acquire/release", store, where, std::move(how), std::move(claim));
 }
 
-contender raw_on(const mortise::raw_limit& limit, const names& where) {
-    contender one{.name = limit.name, .raw = true, .alternates = limit.is == mortise::raw_limit::kind::turns};
+contender baseline_on(const mortise::baseline& beside, const names& where) {
+    contender one{.name = beside.name, .ours = false, .alternates = beside.is == mortise::baseline::kind::ping_pong};
     one.open = [=]() -> maker {
-        return [=](int lane) { return limit.open(where.of(lane), static_cast<unsigned>(lane % 2)); };
+        return [=](int lane) { return beside.open(where.of(lane), static_cast<unsigned>(lane % 2)); };
     };
     one.clear = [=](int lanes) {
-        for (int lane = 0; lane < (where.each ? lanes : 1); ++lane) limit.clear(where.of(lane));
+        for (int lane = 0; lane < (where.each ? lanes : 1); ++lane) beside.clear(where.of(lane));
     };
     return one;
 }

@@ -1,8 +1,9 @@
-// A kind of lock under measure: ours, or a raw limit of the store. Both are driven through mortise::raw_end.
+// A lock under measure: ours, or a baseline of the store. Both are driven through mortise::baseline_end.
 #pragma once
 
+#include "baseline/baseline.hpp"
+
 #include <mortise/client.hpp>
-#include <mortise/raw_limits.hpp>
 
 #include <functional>
 #include <memory>
@@ -19,11 +20,11 @@ struct names {
 };
 
 // Called once by each thread with its number, counted over all processes. What the maker owns ends with it.
-using maker = std::function<std::unique_ptr<mortise::raw_end>(int lane)>;
+using maker = std::function<std::unique_ptr<mortise::baseline_end>(int lane)>;
 
 struct contender {
     std::string name;
-    bool raw = false;
+    bool ours = true;
     bool alternates = false;  // two threads take turns whether they want or not
     // Called once by each process, after it started.
     std::function<maker()> open{};
@@ -39,6 +40,6 @@ contender mutex_on(const std::string& store, const names& where, mortise::client
 contender handle_on(const std::string& store, const names& where, mortise::client_options how = {},
                     mortise::claim_options claim = {});
 
-contender raw_on(const mortise::raw_limit& limit, const names& where);
+contender baseline_on(const mortise::baseline& one, const names& where);
 
 }  // namespace bench

@@ -46,12 +46,13 @@ std::int64_t now() {
 }
 
 // The first time may connect, open and map. Who alternates has to wait for the other's first turn.
-void warm_up(mortise::raw_end& lock) {
+void warm_up(mortise::baseline_end& lock) {
     lock.lock();
     lock.unlock();
 }
 
-void take_turns(contest_board& board, mortise::raw_end& lock, int number, const contest_shape& shape, bool alternates) {
+void take_turns(contest_board& board, mortise::baseline_end& lock, int number, const contest_shape& shape,
+                bool alternates) {
     if (!alternates) warm_up(lock);
     ++board.ready;
     board.now.await_change(gathering);
@@ -93,7 +94,7 @@ struct wake_board {
     histogram latencies;
 };
 
-void give(wake_board& board, mortise::raw_end& lock, unsigned rounds, std::chrono::nanoseconds pause) {
+void give(wake_board& board, mortise::baseline_end& lock, unsigned rounds, std::chrono::nanoseconds pause) {
     warm_up(lock);
     board.step.set(1);
     for (unsigned n = 1; n <= rounds; ++n) {
@@ -108,7 +109,7 @@ void give(wake_board& board, mortise::raw_end& lock, unsigned rounds, std::chron
     board.step.await(3 * rounds + 3);
 }
 
-void take(wake_board& board, mortise::raw_end& lock, unsigned rounds) {
+void take(wake_board& board, mortise::baseline_end& lock, unsigned rounds) {
     board.step.await(1);
     warm_up(lock);
     board.step.set(3);

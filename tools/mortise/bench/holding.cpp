@@ -1,5 +1,6 @@
 #include "holding.hpp"
 
+#include "baseline/registry.hpp"
 #include "crew.hpp"
 #include "shared.hpp"
 #include "statistics.hpp"
@@ -25,7 +26,7 @@ struct holding_board {
     std::array<double, most_runs> client_processors;
     std::array<double, most_runs> server_processors;
     std::array<double, most_runs> per_renewal;
-    std::array<double, most_runs> per_bare_pair;
+    std::array<double, most_runs> per_baseline_pair;
     double taken;
     double client_memory;
     double store_memory;
@@ -62,40 +63,40 @@ std::optional<std::int64_t> ticks(const mortise::store_usage& of) {
     return of.processor ? std::optional{of.processor->count()} : std::nullopt;
 }
 
-double bare_pair(mortise::raw_end& bare) {
+double pair_of(mortise::baseline_end& end) {
     constexpr int pairs = 2000;
     const double before = processor_time(CLOCK_THREAD_CPUTIME_ID);
     for (int n = 0; n < pairs; ++n) {
-        bare.lock();
-        bare.unlock();
+        end.lock();
+        end.unlock();
     }
     return (processor_time(CLOCK_THREAD_CPUTIME_ID) - before) * 1e9 / pairs;
 }
 
-void keep(holding_board& board, const std::string& store, const std::string& stem, const mortise::raw_limit& limit,
+void keep(holding_board& board, const std::string& store, const std::string& stem, const mortise::baseline* beside,
           const holding_shape& shape) {
     mortise::client locks{store};
-    const mortise::raw_limits around = locks.raw_limits();
-    const auto bare = limit.open(stem, 0);
+    const mortise::baselines baselines = mortise::baselines_of(store);
+    const auto end = beside == nullptr ? nullptr : beside->open(stem, 0);
     std::vector<mortise::hold> held;
     held.reserve(static_cast<std::size_t>(shape.holds));
     static_cast<void>(locks.acquire(stem + "-first", {.lease = shape.lease}));  // connects
 
     const double memory = own_memory();
-    const mortise::store_usage before = around.usage();
+    const mortise::store_usage before = baselines.usage();
     const auto begun = steady_clock::now();
     for (int n = 0; n < shape.holds; ++n)
         held.push_back(locks.acquire(stem + "-" + std::to_string(n), {.lease = shape.lease}));
     const double count = shape.holds;
     board.taken = count / seconds_since(begun);
     board.client_memory = (own_memory() - memory) / count;
-    board.store_memory = difference(before.memory, around.usage().memory) / count;
+    board.store_memory = difference(before.memory, baselines.usage().memory) / count;
 
     const std::chrono::nanoseconds third = shape.lease / 3;
     for (int run = 0; run < shape.runs; ++run) {
         const auto at = static_cast<std::size_t>(run);
-        board.per_bare_pair[at] = bare_pair(*bare);
-        const auto served = ticks(around.usage());
+        board.per_baseline_pair[at] = end ? pair_of(*end) : none;
+        const auto served = ticks(baselines.usage());
         const double used = processor_time(CLOCK_PROCESS_CPUTIME_ID);
         const auto from = steady_clock::now();
         pause_for(third * shape.thirds);
@@ -103,7 +104,7 @@ void keep(holding_board& board, const std::string& store, const std::string& ste
         const double spent = processor_time(CLOCK_PROCESS_CPUTIME_ID) - used;
         const double renewals = count * time / std::chrono::duration<double>(third).count();
         board.client_processors[at] = spent / time;
-        board.server_processors[at] = difference(served, ticks(around.usage())) / 1e9 / time;
+        board.server_processors[at] = difference(served, ticks(baselines.usage())) / 1e9 / time;
         board.per_renewal[at] = spent * 1e9 / renewals;
     }
     for (const mortise::hold& each : held) board.lost += each.valid() ? 0 : 1;
@@ -111,24 +112,24 @@ void keep(holding_board& board, const std::string& store, const std::string& ste
 
 }  // namespace
 
-holding_result hold_many(const std::string& store, const std::string& stem, const mortise::raw_limit& bare,
+holding_result hold_many(const std::string& store, const std::string& stem, const mortise::baseline* beside,
                          const holding_shape& shape) {
     if (shape.runs > most_runs) throw std::invalid_argument("too many runs");
     const shared<holding_board> board;
     const auto runs = std::chrono::duration_cast<std::chrono::seconds>(shape.lease / 3 * shape.thirds * shape.runs);
     {
-        crew one{1, [&](int) { keep(*board, store, stem, bare, shape); },
+        crew one{1, [&](int) { keep(*board, store, stem, beside, shape); },
                  runs + std::chrono::seconds{60 + shape.holds / 50}};  // a store that syncs takes its time
         one.finish();
     }
-    bare.clear(stem);
+    if (beside != nullptr) beside->clear(stem);
     const auto taken = [&](const std::array<double, most_runs>& all) {
         return std::vector<double>(all.begin(), all.begin() + shape.runs);
     };
     return {.client_processors = taken(board->client_processors),
             .server_processors = taken(board->server_processors),
             .per_renewal = taken(board->per_renewal),
-            .per_bare_pair = taken(board->per_bare_pair),
+            .per_baseline_pair = taken(board->per_baseline_pair),
             .taken = board->taken,
             .client_memory = board->client_memory,
             .store_memory = board->store_memory,

@@ -1,7 +1,7 @@
 // Many holds at once, renewed for a while: what keeping them costs.
 #pragma once
 
-#include <mortise/raw_limits.hpp>
+#include "baseline/baseline.hpp"
 
 #include <chrono>
 #include <string>
@@ -21,15 +21,15 @@ struct holding_result {
     std::vector<double> client_processors{};  // processor time of the client's process, by time
     std::vector<double> server_processors{};  // of the store's server
     std::vector<double> per_renewal{};        // processor time of the client, nanoseconds
-    std::vector<double> per_bare_pair{};      // of the thread, for a lock() and an unlock() of the raw limit
+    std::vector<double> per_baseline_pair{};  // of the thread, for a lock() and an unlock() of the baseline
     double taken = 0;                         // holds taken per second, one after the other
     double client_memory = 0;                 // bytes per hold
     double store_memory = 0;
     double lost = 0;
 };
 
-// All holds are of one client. Names begin with `stem`, and so does the place of the raw limit.
-holding_result hold_many(const std::string& store, const std::string& stem, const mortise::raw_limit& bare,
+// All holds are of one client. Names begin with `stem`, and so does the place of the baseline (null: none).
+holding_result hold_many(const std::string& store, const std::string& stem, const mortise::baseline* beside,
                          const holding_shape& shape);
 
 }  // namespace bench

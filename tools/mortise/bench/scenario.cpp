@@ -12,7 +12,7 @@ namespace bench {
 namespace {
 
 using namespace std::chrono_literals;
-using mortise::raw_limit;
+using mortise::baseline;
 
 constexpr std::string_view lazy_release = ", lazy release";
 constexpr std::string_view no_hand_over = ", no hand-over";
@@ -23,25 +23,34 @@ bool is_host(const entrant& one) {
 
 // Asked over a network, so nothing is its limit but what its server can do.
 bool is_served(const subject_store& store) {
-    return store.all(raw_limit::kind::lock).empty();
+    return store.baselines_of_kind(baseline::kind::lock).empty();
 }
 
-// Beside "bare scripts" and "raw push", which are the same server without us.
+// Ours, beside "scripts alone" and "publish ping-pong", which use the same server without Mortise.
 bool is_redis(const entrant& one) {
-    return !one.lock.raw && one.store->promises().store.starts_with("redis");
+    return one.lock.ours && one.store->promises().store.starts_with("redis");
 }
 
 bool is_etcd(const entrant& one) {
-    return !one.lock.raw && one.store->promises().store.starts_with("etcd");
+    return one.lock.ours && one.store->promises().store.starts_with("etcd");
 }
 
 bool is_zookeeper(const entrant& one) {
-    return !one.lock.raw && one.store->promises().store.starts_with("zookeeper");
+    return one.lock.ours && one.store->promises().store.starts_with("zookeeper");
 }
 
-void enter(scenario& plan, const subject_store& store, const std::vector<raw_limit>& limits, const names& where,
-           std::size_t baseline) {
-    for (const raw_limit& each : limits) plan.entrants.push_back({&store, raw_on(each, where), baseline});
+// Enters those baselines. The first of them, if any, is what they and ours are compared with.
+std::optional<std::size_t> enter(scenario& plan, const subject_store& store, const std::vector<baseline>& all,
+                                 const names& where, std::optional<std::size_t> compared_with = {}) {
+    if (!compared_with && !all.empty()) compared_with = plan.entrants.size();
+    for (const baseline& each : all) plan.entrants.push_back({&store, baseline_on(each, where), compared_with});
+    return compared_with;
+}
+
+void note_missing_baseline(scenario& plan, const subject_store& store) {
+    if (store.baselines.all.empty())
+        plan.left_out.push_back(
+            {&store, plan.workload + ": baseline", store.shown() + " has no baseline, so it is measured alone"});
 }
 
 // The store is asked for each turn: no hand-over between threads of a process.
@@ -65,8 +74,8 @@ outcome outcome_of(const contest_result& one) {
             times};
 }
 
-// Threads on every store: its bare locks, and ours with local hand-over and without. Beside one lock for all, what its server
-// can do in the way of switches: two processes that push to each other.
+// Threads on every store: its baselines, and ours with local hand-over and without. Where all share one lock of a server, also
+// the switches that the server can do: two processes that push to each other.
 scenario contest_of(std::string workload, const contest_shape& shape, bool a_name_each, const subject_stores& stores,
                     const options& how) {
     const bool alone = shape.lanes() == 1;
@@ -85,21 +94,19 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
     for (const auto& store : stores) {
         if (!reaches(plan, *store, shape.processes)) continue;
         const names where{fresh_name(plan.workload), a_name_each};
-        const std::size_t baseline = plan.entrants.size();
-        enter(plan, *store, store->locks(), where, baseline);
+        note_missing_baseline(plan, *store);
+        const auto compared_with = enter(plan, *store, store->lock_baselines(), where);
         std::optional<std::size_t> pushes;
-        if (one_for_all && is_served(*store)) {
-            pushes = plan.entrants.size();
-            enter(plan, *store, store->all(raw_limit::kind::turns), where, *pushes);
-        }
-        plan.entrants.push_back({store.get(), mutex_on(store->url, where), baseline, pushes});
-        if (alone) plan.entrants.push_back({store.get(), handle_on(store->url, where), baseline});
+        if (one_for_all && is_served(*store))
+            pushes = enter(plan, *store, store->baselines_of_kind(baseline::kind::ping_pong), where);
+        plan.entrants.push_back({store.get(), mutex_on(store->url, where), compared_with, pushes});
+        if (alone) plan.entrants.push_back({store.get(), handle_on(store->url, where), compared_with});
         if (alone && store->promises().replicas) {  // a store that is asked over a network
             contender lazy = mutex_on(store->url, where, {}, {.release = mortise::release_mode::lazy});
             lazy.name += lazy_release;
-            plan.entrants.push_back({store.get(), std::move(lazy), baseline});
+            plan.entrants.push_back({store.get(), std::move(lazy), compared_with});
         }
-        if (one_for_all) plan.entrants.push_back({store.get(), each_asks(*store, where), baseline, pushes});
+        if (one_for_all) plan.entrants.push_back({store.get(), each_asks(*store, where), compared_with, pushes});
     }
     plan.run = [=, time = how.time](const entrant& each) {
         if (each.lock.alternates) return outcome_of(contest(each.lock, {.processes = 2}, time));
@@ -138,12 +145,12 @@ scenario handoff(placement where, bool idle, const subject_stores& stores, const
                   .lanes = 2};
     for (const auto& store : stores) {
         const names one{fresh_name(plan.workload)};
-        const std::size_t baseline = plan.entrants.size();
-        enter(plan, *store, store->all(raw_limit::kind::turns), one, baseline);
+        note_missing_baseline(plan, *store);
+        const auto compared_with = enter(plan, *store, store->baselines_of_kind(baseline::kind::ping_pong), one);
         contender ours = each_asks(*store, one, store->promises().fifo ? mortise::order::fifo : mortise::order::any);
         if (!store->promises().processes) ours.name += ", 2 threads";
-        plan.entrants.push_back({store.get(), std::move(ours), baseline});
-        enter(plan, *store, store->all(raw_limit::kind::lock), one, baseline);
+        plan.entrants.push_back({store.get(), std::move(ours), compared_with});
+        enter(plan, *store, store->baselines_of_kind(baseline::kind::lock), one, compared_with);
     }
     plan.run = [=, time = how.time, rounds = how.quick ? 20 : 300](const entrant& each) {
         const bool apart = each.store->promises().processes;
@@ -187,25 +194,25 @@ scenario crowd(const subject_stores& stores, const options& how) {
                   .lanes = shape.lanes()};
     for (const auto& store : stores) {
         if (!reaches(plan, *store, shape.processes)) continue;
-        if (!store->limits.usage().commands)
+        if (!store->baselines.usage().commands)
             plan.left_out.push_back(
                 {store.get(), plan.workload + ": commands per hand-over", store->shown() + " counts no commands"});
         const names where{fresh_name(plan.workload)};
-        const std::size_t baseline = plan.entrants.size();
-        enter(plan, *store, store->all(raw_limit::kind::lock), where, baseline);
-        plan.entrants.push_back({store.get(), each_asks(*store, where), baseline});
+        note_missing_baseline(plan, *store);
+        const auto compared_with = enter(plan, *store, store->baselines_of_kind(baseline::kind::lock), where);
+        plan.entrants.push_back({store.get(), each_asks(*store, where), compared_with});
     }
     plan.run = [=](const entrant& each) {
         mortise::store_usage before;
         mortise::store_usage after;
         const drain_result one = drain(
-            each.lock, shape, [&] { before = each.store->limits.usage(); },
-            [&] { after = each.store->limits.usage(); });
+            each.lock, shape, [&] { before = each.store->baselines.usage(); },
+            [&] { after = each.store->baselines.usage(); });
         const double waiters = shape.lanes() - 1;
-        const double commands = before.commands && after.commands && !each.lock.raw
+        const double commands = before.commands && after.commands && each.lock.ours
                                     ? static_cast<double>(*after.commands - *before.commands) / waiters
                                     : none;
-        const double memory = before.memory && after.memory && !each.lock.raw
+        const double memory = before.memory && after.memory && each.lock.ours
                                   ? (static_cast<double>(*before.memory) - static_cast<double>(*after.memory)) / waiters
                                   : none;
         return outcome{{one.handovers, commands, memory, one.waits.percentile(0.5), one.waits.percentile(0.99),
@@ -223,19 +230,19 @@ scenario crowd(const subject_stores& stores, const options& how) {
 
 }  // namespace
 
-std::size_t entrant::baseline_of(const metric& what) const {
-    return pushes && what.name.ends_with("switches") ? *pushes : baseline;
+std::optional<std::size_t> entrant::baseline_of(const metric& what) const {
+    return pushes && what.name.ends_with("switches") ? pushes : baseline;
 }
 
-std::vector<raw_limit> subject_store::all(raw_limit::kind wanted) const {
-    std::vector<raw_limit> found = limits.all;
-    std::erase_if(found, [&](const raw_limit& each) { return each.is != wanted; });
+std::vector<baseline> subject_store::baselines_of_kind(baseline::kind wanted) const {
+    std::vector<baseline> found = baselines.all;
+    std::erase_if(found, [&](const baseline& each) { return each.is != wanted; });
     return found;
 }
 
-std::vector<raw_limit> subject_store::locks() const {
-    auto found = all(raw_limit::kind::lock);
-    return found.empty() ? all(raw_limit::kind::trips) : found;
+std::vector<baseline> subject_store::lock_baselines() const {
+    auto found = baselines_of_kind(baseline::kind::lock);
+    return found.empty() ? baselines_of_kind(baseline::kind::round_trip) : found;
 }
 
 std::string fresh_name(std::string_view workload) {

@@ -1,12 +1,12 @@
 // A workload on some stores: who takes part, what is done, and what is looked at.
 #pragma once
 
+#include "baseline/registry.hpp"
 #include "bench.hpp"
 #include "contender.hpp"
 #include "figures.hpp"
 
 #include <mortise/client.hpp>
-#include <mortise/raw_limits.hpp>
 
 #include <functional>
 #include <memory>
@@ -21,15 +21,16 @@ namespace bench {
 struct subject_store {
     std::string url;  // may hold a password; shown() does not
     mortise::client client;
-    mortise::raw_limits limits;
+    mortise::baselines baselines;
 
-    explicit subject_store(const std::string& address) : url(address), client(address), limits(client.raw_limits()) {}
+    explicit subject_store(const std::string& address)
+        : url(address), client(address), baselines(mortise::baselines_of(address)) {}
 
     const std::string& shown() const { return client.store(); }
     const mortise::promises& promises() const { return client.promises(); }
-    std::vector<mortise::raw_limit> all(mortise::raw_limit::kind wanted) const;
+    std::vector<mortise::baseline> baselines_of_kind(mortise::baseline::kind wanted) const;
     // What a lock and an unlock are compared with, the most telling first.
-    std::vector<mortise::raw_limit> locks() const;
+    std::vector<mortise::baseline> lock_baselines() const;
 };
 using subject_stores = std::vector<std::unique_ptr<subject_store>>;
 
@@ -42,10 +43,10 @@ struct outcome {
 struct entrant {
     const subject_store* store;
     contender lock;
-    std::size_t baseline;                 // among the entrants
-    std::optional<std::size_t> pushes{};  // likewise: what its switches are compared with
+    std::optional<std::size_t> baseline{};  // among the entrants; none: it is measured alone
+    std::optional<std::size_t> pushes{};    // likewise: what its switches are compared with
 
-    std::size_t baseline_of(const metric& what) const;
+    std::optional<std::size_t> baseline_of(const metric& what) const;
 };
 
 struct scenario {

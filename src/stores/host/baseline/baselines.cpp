@@ -1,7 +1,7 @@
-#include "stores/host/raw.hpp"
+#include "stores/host/baseline/baselines.hpp"
 
 #include "base/descriptors.hpp"
-#include "base/limits.hpp"
+#include "stores/host/place.hpp"
 
 #include <mortise/error.hpp>
 
@@ -27,9 +27,9 @@ void check(int failure, const char* what) {
     if (failure != 0) throw std::system_error(failure, std::generic_category(), what);
 }
 
-class raw_file {
+class opened_file {
 public:
-    raw_file(const place& where, const std::string& name) {
+    opened_file(const place& where, const std::string& name) {
         const base::standard_descriptors_taken out_of_the_way;
         const int directory = where.open_directory();
         const mode_t mode = where.file_mode(directory);
@@ -39,11 +39,11 @@ public:
         if (fd_ < 0)
             throw error(errc::unreachable,
                         "host store in " + where.directory + ": cannot open " + name + ": " + std::strerror(why));
-        ::fchmod(fd_, mode);  // the umask is not ours to obey
+        ::fchmod(fd_, mode);  // whatever the umask says
     }
-    ~raw_file() { ::close(fd_); }
-    raw_file(const raw_file&) = delete;
-    raw_file& operator=(const raw_file&) = delete;
+    ~opened_file() { ::close(fd_); }
+    opened_file(const opened_file&) = delete;
+    opened_file& operator=(const opened_file&) = delete;
 
     void lock() {
         while (::flock(fd_, LOCK_EX) != 0)
@@ -63,14 +63,14 @@ private:
     int fd_ = -1;
 };
 
-// A T in a file. `make` is called once with one of zeros, before anybody else sees it.
+// A T in a shared file. `make` is called once, on zeros, before anybody else sees it.
 template <class T>
 class mapped_file {
 public:
     template <class Make>
     mapped_file(const place& where, const std::string& name, Make&& make) {
-        raw_file file{where, name};
-        const std::scoped_lock alone{file};  // closing would not give it back: the mapping keeps the file open
+        opened_file file{where, name};
+        const std::scoped_lock alone{file};  // closing would not unlock it: the mapping keeps the file open
         file.make_room(sizeof(content));
         at_ = static_cast<content*>(file.map(sizeof(content)));
         if (at_->made != 0) return;
@@ -92,17 +92,17 @@ private:
 };
 
 // The kernel's lock belongs to the open file, so each end has its own.
-class flock_end final : public raw_end {
+class flock_end final : public baseline_end {
 public:
     flock_end(const place& where, const std::string& name) : file_(where, name) {}
     void lock() override { file_.lock(); }
     void unlock() override { file_.unlock(); }
 
 private:
-    raw_file file_;
+    opened_file file_;
 };
 
-class robust_end final : public raw_end {
+class robust_end final : public baseline_end {
 public:
     robust_end(const place& where, const std::string& name) : mutex_(where, name, make) {}
     void lock() override { check(::pthread_mutex_lock(&*mutex_), "pthread_mutex_lock"); }
@@ -110,22 +110,22 @@ public:
 
 private:
     static void make(pthread_mutex_t& mutex) {
-        pthread_mutexattr_t how;
-        check(::pthread_mutexattr_init(&how), "pthread_mutexattr_init");
-        check(::pthread_mutexattr_setpshared(&how, PTHREAD_PROCESS_SHARED), "pthread_mutexattr_setpshared");
-        check(::pthread_mutexattr_setrobust(&how, PTHREAD_MUTEX_ROBUST), "pthread_mutexattr_setrobust");
-        check(::pthread_mutex_init(&mutex, &how), "pthread_mutex_init");
-        ::pthread_mutexattr_destroy(&how);
+        pthread_mutexattr_t attributes;
+        check(::pthread_mutexattr_init(&attributes), "pthread_mutexattr_init");
+        check(::pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED), "pthread_mutexattr_setpshared");
+        check(::pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST), "pthread_mutexattr_setrobust");
+        check(::pthread_mutex_init(&mutex, &attributes), "pthread_mutex_init");
+        ::pthread_mutexattr_destroy(&attributes);
     }
 
     mapped_file<pthread_mutex_t> mutex_;
 };
 
-class turn_end final : public raw_end {
+class futex_end final : public baseline_end {
 public:
-    turn_end(const place& where, const std::string& name, unsigned side)
+    futex_end(const place& where, const std::string& name, unsigned side)
         : whose_(where, name, [](auto&) {}), mine_(side) {}
-    ~turn_end() override {
+    ~futex_end() override {
         word().store(anybodys);
         wake();
     }
@@ -150,11 +150,11 @@ private:
 };
 
 template <class Make>
-raw_limit limit(std::string name, raw_limit::kind is, const place& where, const std::string& prefix, Make make) {
+baseline made_of(std::string name, baseline::kind is, const place& where, const std::string& prefix, Make make) {
     return {.name = std::move(name),
             .is = is,
-            .open = [=](const std::string& at, unsigned side) -> std::unique_ptr<raw_end> {
-                base::check_raw_place(at);
+            .open = [=](const std::string& at, unsigned side) -> std::unique_ptr<baseline_end> {
+                check_baseline_place(at);
                 return make(where, prefix + at, side);
             },
             .clear = [path = where.directory + "/" + prefix](const std::string& at) { ::unlink((path + at).c_str()); }};
@@ -168,20 +168,21 @@ store_usage usage_of(const place& where) {
 
 }  // namespace
 
-mortise::raw_limits raw_limits_in(const place& where) {
-    using enum raw_limit::kind;
-    return {.all = {limit("flock(2)", lock, where, "raw-flock-",
-                          [](const place& in, const std::string& file, unsigned) {
-                              return std::make_unique<flock_end>(in, file);
-                          }),
-                    limit("robust mutex", lock, where, "raw-mutex-",
-                          [](const place& in, const std::string& file, unsigned) {
-                              return std::make_unique<robust_end>(in, file);
-                          }),
-                    limit("futex ping-pong", turns, where, "raw-turn-",
-                          [](const place& in, const std::string& file, unsigned side) {
-                              return std::make_unique<turn_end>(in, file, side);
-                          })},
+baselines make_baselines(const base::url& address) {
+    const place where = place::of(address);
+    using enum baseline::kind;
+    return {.all = {made_of("flock(2)", lock, where, "baseline-flock-",
+                            [](const place& in, const std::string& file, unsigned) {
+                                return std::make_unique<flock_end>(in, file);
+                            }),
+                    made_of("robust mutex", lock, where, "baseline-mutex-",
+                            [](const place& in, const std::string& file, unsigned) {
+                                return std::make_unique<robust_end>(in, file);
+                            }),
+                    made_of("futex ping-pong", ping_pong, where, "baseline-futex-",
+                            [](const place& in, const std::string& file, unsigned side) {
+                                return std::make_unique<futex_end>(in, file, side);
+                            })},
             .usage = [where] { return usage_of(where); }};
 }
 

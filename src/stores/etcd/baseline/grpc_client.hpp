@@ -1,4 +1,4 @@
-// One connection and one thread, which asks and waits: what a program has that speaks to etcd without us.
+// A blocking gRPC client: one connection, one request at a time, on the thread that calls.
 #pragma once
 
 #include "net/transport.hpp"
@@ -17,9 +17,9 @@
 namespace mortise::inline v0::stores::etcd {
 
 // Throws mortise::error when anything fails.
-class bare_client {
+class grpc_client {
 public:
-    explicit bare_client(const settings& how);  // connects to the first member
+    explicit grpc_client(const settings& how);  // connects to the first member
 
     std::string ask(const char* method, const std::string& request);
 

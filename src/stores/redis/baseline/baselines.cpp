@@ -1,9 +1,9 @@
-#include "stores/redis/raw.hpp"
+#include "stores/redis/baseline/baselines.hpp"
 
-#include "base/limits.hpp"
-#include "stores/redis/bare_client.hpp"
+#include "stores/redis/baseline/resp_client.hpp"
 #include "stores/redis/messages.hpp"
 #include "stores/redis/names.hpp"
+#include "stores/redis/settings.hpp"
 
 #include <mortise/error.hpp>
 
@@ -20,13 +20,13 @@ std::string fresh_word() {
 }
 
 // The two scripts of an uncontended lock and unlock, on a name of its own.
-class scripts_end final : public raw_end {
+class scripts_end final : public baseline_end {
 public:
-    scripts_end(const settings& how, const std::string& place)
-        : me_{.prefix = how.prefix, .client = fresh_word(), .host = "bench"},
-          name_("raw-" + place + "-" + me_.client),
-          key_(key_of(how.prefix, name_)),
-          line_(how, key_) {}
+    scripts_end(const settings& config, const std::string& place)
+        : me_{.prefix = config.prefix, .client = fresh_word(), .host = "bench"},
+          name_("baseline-" + place + "-" + me_.client),
+          key_(key_of(config.prefix, name_)),
+          line_(config, key_) {}
 
     void lock() override {
         id_ = claim_id::random();
@@ -37,22 +37,22 @@ public:
 
 private:
     void check(const call& what) {
-        const reply* said = &line_.ask(what.by_digest());
-        if (said->error() && said->text.starts_with("NOSCRIPT")) said = &line_.ask(what.by_source());
-        if (said->error()) throw error(errc::unreachable, std::string(said->text));
+        const reply* answer = &line_.ask(what.by_digest());
+        if (answer->error() && answer->text.starts_with("NOSCRIPT")) answer = &line_.ask(what.by_source());
+        if (answer->error()) throw error(errc::unreachable, std::string(answer->text));
     }
     const asking_party me_;
     const std::string name_;
     const std::string key_;
-    bare_client line_;
+    resp_client line_;
     claim_id id_{};
 };
 
-// What most people write: SET key value NX PX, and a script that deletes it if it is still theirs.
-class set_end final : public raw_end {
+// The common recipe: SET key value NX PX, and a script that deletes it if it is still theirs.
+class set_end final : public baseline_end {
 public:
-    set_end(const settings& how, const std::string& place)
-        : value_(fresh_word()), key_(key_of(how.prefix, "raw-" + place + "-" + value_)), line_(how, key_) {
+    set_end(const settings& config, const std::string& place)
+        : value_(fresh_word()), key_(key_of(config.prefix, "baseline-" + place + "-" + value_)), line_(config, key_) {
         append(set_, {"SET", key_, value_, "NX", "PX", "30000"});
         const std::string script = "if redis.call('GET',KEYS[1])==ARGV[1] then return redis.call('DEL',KEYS[1]) end";
         append(del_, {"EVAL", script, "1", key_, value_});
@@ -65,26 +65,27 @@ public:
 
 private:
     void check(const std::string& bytes) {
-        if (const reply& said = line_.ask(bytes); said.error()) throw error(errc::unreachable, std::string(said.text));
+        if (const reply& answer = line_.ask(bytes); answer.error())
+            throw error(errc::unreachable, std::string(answer.text));
     }
     const std::string value_;
     const std::string key_;
     std::string set_;
     std::string del_;
-    bare_client line_;
+    resp_client line_;
 };
 
-// A message that one publishes and the other, blocked on its subscription, receives.
-class push_end final : public raw_end {
+// One side publishes a message; the other receives it, blocked on its subscription.
+class push_end final : public baseline_end {
 public:
-    push_end(const settings& how, const std::string& place, unsigned side)
-        : key_(marks(how, place)),
+    push_end(const settings& config, const std::string& place, unsigned side)
+        : key_(marks(config, place)),
           side_(side),
-          mine_(how.prefix + ":raw:" + place + ":" + std::to_string(side)),
-          others_(how.prefix + ":raw:" + place + ":" + std::to_string(1 - side)),
-          counts_(how.shape != settings::topology::cluster),
-          asks_(how, key_),
-          listens_(how, key_),
+          mine_(config.prefix + ":baseline:" + place + ":" + std::to_string(side)),
+          others_(config.prefix + ":baseline:" + place + ":" + std::to_string(1 - side)),
+          counts_(config.shape != settings::topology::cluster),
+          asks_(config, key_),
+          listens_(config, key_),
           my_turn_(side == 0) {
         std::string bytes;
         append(bytes, {"SUBSCRIBE", mine_});
@@ -104,15 +105,15 @@ public:
             append(bytes, {"HSET", key_, "gone" + std::to_string(side_), "1"});
             asks_.ask(bytes);
             publish("alone");
-        } catch (const std::exception&) {  // the key ends by itself
+        } catch (const std::exception&) {  // the key expires
         }
     }
 
     void lock() override {
         while (!alone_ && !my_turn_) {
-            const reply& said = listens_.next_push();
-            if (said.items.size() != 3 || said.items[0].text != "message") continue;
-            if (said.items[2].text == "alone") alone_ = true;
+            const reply& answer = listens_.next_push();
+            if (answer.items.size() != 3 || answer.items[0].text != "message") continue;
+            if (answer.items[2].text == "alone") alone_ = true;
             my_turn_ = true;
         }
     }
@@ -130,17 +131,17 @@ public:
         }
     }
 
-    static std::string marks(const settings& how, const std::string& place) {
-        return key_of(how.prefix, "raw-" + place);
+    static std::string marks(const settings& config, const std::string& place) {
+        return key_of(config.prefix, "baseline-" + place);
     }
 
 private:
     std::int64_t publish(std::string_view what) {
         std::string bytes;
         append(bytes, {"PUBLISH", others_, what});
-        const reply& said = asks_.ask(bytes);
-        if (said.error()) throw error(errc::unreachable, std::string(said.text));
-        return said.number;
+        const reply& answer = asks_.ask(bytes);
+        if (answer.error()) throw error(errc::unreachable, std::string(answer.text));
+        return answer.number;
     }
     bool marked(std::string_view what, unsigned side) {
         std::string bytes;
@@ -153,8 +154,8 @@ private:
     const std::string mine_;
     const std::string others_;
     const bool counts_;
-    bare_client asks_;
-    bare_client listens_;
+    resp_client asks_;
+    resp_client listens_;
     bool my_turn_;
     bool alone_ = false;
     bool met_ = false;
@@ -170,87 +171,88 @@ std::uint64_t figure_in(std::string_view text, std::string_view key) {
     return n;
 }
 
-// Commands of clients: not those that scripts call inside.
-void add_usage(bare_client& line, store_usage& used) {
+// Commands of clients, without those that scripts call.
+void add_usage(resp_client& line, store_usage& used) {
     std::string bytes;
     append(bytes, {"INFO", "everything"});
-    const reply& said = line.ask(bytes);
-    if (said.is != reply::kind::text) return;
+    const reply& answer = line.ask(bytes);
+    if (answer.is != reply::kind::text) return;
     std::uint64_t commands = 0;
     for (const std::string_view one : {"cmdstat_evalsha:calls=", "cmdstat_eval:calls=", "cmdstat_wait:calls=",
                                        "cmdstat_scan:calls=", "cmdstat_hello:calls=", "cmdstat_subscribe:calls="})
-        commands += figure_in(said.text, one);
+        commands += figure_in(answer.text, one);
     const auto seconds = [&](std::string_view key) {
-        const std::size_t at = said.text.find(key);
+        const std::size_t at = answer.text.find(key);
         return at == std::string_view::npos
                    ? 0.0
-                   : std::strtod(std::string(said.text.substr(at + key.size(), 32)).c_str(), nullptr);
+                   : std::strtod(std::string(answer.text.substr(at + key.size(), 32)).c_str(), nullptr);
     };
     const std::chrono::duration<double> processor{seconds("used_cpu_sys:") + seconds("used_cpu_user:")};
     used.commands = used.commands.value_or(0) + commands;
     used.processor = used.processor.value_or(std::chrono::nanoseconds::zero()) +
                      std::chrono::duration_cast<std::chrono::nanoseconds>(processor);
-    used.memory = used.memory.value_or(0) + figure_in(said.text, "used_memory:");
+    used.memory = used.memory.value_or(0) + figure_in(answer.text, "used_memory:");
 }
 
-// Of all masters together.
-store_usage usage_of(const settings& how) {
+// The sums over all masters.
+store_usage usage_of(const settings& config) {
     store_usage used;
-    bare_client first{how, "mortise"};
-    if (how.shape != settings::topology::cluster) {
+    resp_client first{config, "mortise"};
+    if (config.shape != settings::topology::cluster) {
         add_usage(first, used);
         return used;
     }
     std::string bytes;
     append(bytes, {"CLUSTER", "SLOTS"});
-    const reply& said = first.ask(bytes);
+    const reply& answer = first.ask(bytes);
     std::set<endpoint> masters;
-    for (const reply& range : said.items)
+    for (const reply& range : answer.items)
         if (range.items.size() > 2 && range.items[2].items.size() > 1)
             masters.insert({std::string(range.items[2].items[0].text),
                             static_cast<std::uint16_t>(range.items[2].items[1].number)});
     for (const endpoint& one : masters) {
-        settings alone = how;
+        settings alone = config;
         alone.shape = settings::topology::single;
         alone.endpoints = {one};
-        bare_client line{alone, "mortise"};
+        resp_client line{alone, "mortise"};
         add_usage(line, used);
     }
     return used;
 }
 
 template <class End, class... Side>
-std::unique_ptr<raw_end> checked(const settings& how, const std::string& place, Side... side) {
-    base::check_raw_place(place);
-    return std::make_unique<End>(how, place, side...);
+std::unique_ptr<baseline_end> checked(const settings& config, const std::string& place, Side... side) {
+    check_baseline_place(place);
+    return std::make_unique<End>(config, place, side...);
 }
 
 }  // namespace
 
-mortise::raw_limits bare_limits(const settings& how) {
-    mortise::raw_limits limits;
-    limits.all.push_back({"bare scripts", raw_limit::kind::trips,
-                          [how](const std::string& place, unsigned) { return checked<scripts_end>(how, place); },
-                          [](const std::string&) {}});
-    if (how.user.empty())  // an account with the least rights may not SET
-        limits.all.push_back({"SET NX, compare and delete", raw_limit::kind::trips,
-                              [how](const std::string& place, unsigned) { return checked<set_end>(how, place); },
-                              [](const std::string&) {}});
-    limits.all.push_back(
-        {"raw push", raw_limit::kind::turns,
-         [how](const std::string& place, unsigned side) { return checked<push_end>(how, place, side); },
-         [how](const std::string& place) {
+baselines make_baselines(const base::url& address) {
+    const settings config = settings::of(address);
+    baselines found;
+    found.all.push_back({"scripts alone", baseline::kind::round_trip,
+                         [config](const std::string& place, unsigned) { return checked<scripts_end>(config, place); },
+                         [](const std::string&) {}});
+    if (config.user.empty())  // an account with the least rights may not SET
+        found.all.push_back({"SET NX, compare and delete", baseline::kind::round_trip,
+                             [config](const std::string& place, unsigned) { return checked<set_end>(config, place); },
+                             [](const std::string&) {}});
+    found.all.push_back(
+        {"publish ping-pong", baseline::kind::ping_pong,
+         [config](const std::string& place, unsigned side) { return checked<push_end>(config, place, side); },
+         [config](const std::string& place) {
              try {
-                 const std::string key = push_end::marks(how, place);
-                 bare_client line{how, key};
+                 const std::string key = push_end::marks(config, place);
+                 resp_client line{config, key};
                  std::string bytes;
                  append(bytes, {"HDEL", key, "here0", "here1", "gone0", "gone1"});
                  line.ask(bytes);
-             } catch (const std::exception&) {  // it ends by itself
+             } catch (const std::exception&) {  // the key expires
              }
          }});
-    limits.usage = [how] { return usage_of(how); };
-    return limits;
+    found.usage = [config] { return usage_of(config); };
+    return found;
 }
 
 }  // namespace mortise::inline v0::stores::redis

@@ -1,4 +1,5 @@
-// The bare primitives that a store's locks are measured beside.
+// The baselines that `mortise bench` measures a store's locks against.
+#include "baseline/registry.hpp"
 #include "conformance/suite.hpp"
 #include "support/children.hpp"
 
@@ -13,33 +14,32 @@
 namespace mortise::testing {
 namespace {
 
-class limits : public store_suite {
+class baseline_of_store : public store_suite {
 protected:
-    // Those of a kind, by a client that is gone before they are used.
-    std::vector<raw_limit> all(raw_limit::kind wanted) const {
-        std::vector<raw_limit> found = make_client().raw_limits().all;
-        std::erase_if(found, [&](const raw_limit& each) { return each.is != wanted; });
+    std::vector<baseline> all(baseline::kind wanted) const {
+        std::vector<baseline> found = baselines_of(url()).all;
+        std::erase_if(found, [&](const baseline& each) { return each.is != wanted; });
         return found;
     }
 };
-EVERY_STORE(limits);
+EVERY_STORE(baseline_of_store);
 
-using kind = raw_limit::kind;
+using kind = baseline::kind;
 
-TEST_P(limits, cover_what_a_lock_and_what_a_hand_over_is_compared_with) {
-    EXPECT_FALSE(all(kind::lock).empty() && all(kind::trips).empty());
-    EXPECT_FALSE(all(kind::turns).empty());
+TEST_P(baseline_of_store, covers_a_lock_and_a_hand_over) {
+    EXPECT_FALSE(all(kind::lock).empty() && all(kind::round_trip).empty());
+    EXPECT_FALSE(all(kind::ping_pong).empty());
     std::set<std::string> names;
-    for (const raw_limit& each : make_client().raw_limits().all) {
+    for (const baseline& each : baselines_of(url()).all) {
         EXPECT_FALSE(each.name.empty());
         EXPECT_TRUE(names.insert(each.name).second) << each.name << " twice";
     }
 }
 
-TEST_P(limits, of_locks_exclude) {
+TEST_P(baseline_of_store, of_kind_lock_excludes) {
     constexpr int threads = 4;
     constexpr int times = 200;
-    for (const raw_limit& each : all(kind::lock)) {
+    for (const baseline& each : all(kind::lock)) {
         std::atomic<int> inside{0};
         std::atomic<int> overlaps{0};
         std::atomic<int> done{0};
@@ -64,8 +64,8 @@ TEST_P(limits, of_locks_exclude) {
     }
 }
 
-TEST_P(limits, at_two_places_do_not_meet) {
-    for (const raw_limit& each : all(kind::lock)) {
+TEST_P(baseline_of_store, at_two_places_does_not_meet) {
+    for (const baseline& each : all(kind::lock)) {
         const auto here = each.open("here", 0);
         here->lock();
         std::jthread{[&] {
@@ -79,24 +79,24 @@ TEST_P(limits, at_two_places_do_not_meet) {
     }
 }
 
-TEST_P(limits, of_trips_answer_everybody) {
-    for (const raw_limit& each : all(kind::trips)) {
-        const auto one = each.open("trips", 0);
-        const auto other = each.open("trips", 0);
+TEST_P(baseline_of_store, of_kind_round_trip_answers_everybody) {
+    for (const baseline& each : all(kind::round_trip)) {
+        const auto one = each.open("round-trip", 0);
+        const auto other = each.open("round-trip", 0);
         one->lock();
         other->lock();
         other->unlock();
         one->unlock();
-        each.clear("trips");
+        each.clear("round-trip");
     }
 }
 
-TEST_P(limits, of_turns_alternate) {
-    for (const raw_limit& each : all(kind::turns)) {
+TEST_P(baseline_of_store, of_kind_ping_pong_alternates) {
+    for (const baseline& each : all(kind::ping_pong)) {
         std::atomic<int> turn{0};
         std::atomic<int> out_of_turn{0};
         const auto play = [&](unsigned side) {
-            const auto mine = each.open("turns", side);
+            const auto mine = each.open("ping-pong", side);
             for (unsigned n = 0; n < 100; ++n) {
                 mine->lock();
                 out_of_turn += turn.fetch_add(1) != static_cast<int>(2 * n + side);
@@ -107,14 +107,14 @@ TEST_P(limits, of_turns_alternate) {
             const std::jthread second{play, 1};
             const std::jthread first{play, 0};
         }
-        each.clear("turns");
+        each.clear("ping-pong");
         EXPECT_EQ(turn, 200) << each.name;
         EXPECT_EQ(out_of_turn, 0) << each.name;
     }
 }
 
-TEST_P(limits, of_turns_do_not_keep_who_is_left_alone) {
-    for (const raw_limit& each : all(kind::turns)) {
+TEST_P(baseline_of_store, of_kind_ping_pong_does_not_block_the_last_end) {
+    for (const baseline& each : all(kind::ping_pong)) {
         auto gone = each.open("alone", 0);
         const auto left = each.open("alone", 1);
         gone.reset();
@@ -126,10 +126,10 @@ TEST_P(limits, of_turns_do_not_keep_who_is_left_alone) {
     }
 }
 
-TEST_P(limits, reach_as_far_as_the_store) {
+TEST_P(baseline_of_store, reaches_as_far_as_the_store) {
     ASSERT_EQ(make_client().promises().processes, GetParam().store->spans_processes());
     if (!GetParam().store->spans_processes()) return;
-    for (const raw_limit& each : all(kind::turns)) {
+    for (const baseline& each : all(kind::ping_pong)) {
         child other{[&] {
             const auto mine = each.open("far", 1);
             mine->lock();
@@ -145,8 +145,8 @@ TEST_P(limits, reach_as_far_as_the_store) {
     }
 }
 
-TEST_P(limits, refuse_places_that_are_no_words) {
-    for (const raw_limit& each : make_client().raw_limits().all)
+TEST_P(baseline_of_store, refuses_places_that_are_no_words) {
+    for (const baseline& each : baselines_of(url()).all)
         for (const std::string& place : {std::string{}, std::string{"../x"}, std::string{"a b"}, std::string(101, 'x')})
             try {
                 each.open(place, 0);
@@ -156,20 +156,26 @@ TEST_P(limits, refuse_places_that_are_no_words) {
             }
 }
 
-TEST_P(limits, usage_never_goes_back) {
-    const client locks = make_client();
-    const raw_limits bare = locks.raw_limits();
-    const store_usage before = bare.usage();
+TEST_P(baseline_of_store, usage_never_goes_back) {
+    const baselines found = baselines_of(url());
+    const store_usage before = found.usage();
     {
         client busy = make_client();
         for (int n = 0; n < 10; ++n) static_cast<void>(busy.acquire("usage"));
     }
-    const store_usage after = bare.usage();
+    const store_usage after = found.usage();
     EXPECT_EQ(before.commands.has_value(), after.commands.has_value());
     if (before.commands) {
         EXPECT_GE(*after.commands, *before.commands + 20);
     }
     EXPECT_GE(after.processor, before.processor);
+}
+
+TEST(baselines, of_a_store_without_any_are_empty) {
+    const baselines none = baselines_of("unheard-of:");
+    EXPECT_TRUE(none.all.empty());
+    EXPECT_FALSE(none.usage().commands || none.usage().processor || none.usage().memory);
+    EXPECT_THROW(baselines_of("no address"), error);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
-#include "stores/memory/raw.hpp"
+#include "stores/memory/baseline/baselines.hpp"
 
 #include "base/immortal.hpp"
-#include "base/limits.hpp"
 
 #include <condition_variable>
 #include <map>
@@ -16,7 +15,7 @@ template <class T>
 class places {
 public:
     std::shared_ptr<T> at(const std::string& place) {
-        base::check_raw_place(place);
+        check_baseline_place(place);
         std::scoped_lock guard{mutex_};
         std::shared_ptr<T> found = known_[place].lock();
         if (!found) known_[place] = found = std::make_shared<T>();
@@ -32,7 +31,7 @@ private:
     std::map<std::string, std::weak_ptr<T>> known_;
 };
 
-class mutex_end final : public raw_end {
+class mutex_end final : public baseline_end {
 public:
     explicit mutex_end(std::shared_ptr<std::mutex> shared) : shared_(std::move(shared)) {}
     void lock() override { shared_->lock(); }
@@ -62,7 +61,7 @@ struct turn {
     }
 };
 
-class turn_end final : public raw_end {
+class turn_end final : public baseline_end {
 public:
     turn_end(std::shared_ptr<turn> shared, unsigned side) : shared_(std::move(shared)), mine_(side) {}
     ~turn_end() override { shared_->give(turn::anybodys); }
@@ -82,17 +81,17 @@ places<T>& all_places() {
 
 }  // namespace
 
-mortise::raw_limits bare_limits() {
-    using enum raw_limit::kind;
+baselines make_baselines(const base::url&) {
+    using enum baseline::kind;
     return {.all = {{.name = "std::mutex",
                      .is = lock,
-                     .open = [](const std::string& place, unsigned) -> std::unique_ptr<raw_end> {
+                     .open = [](const std::string& place, unsigned) -> std::unique_ptr<baseline_end> {
                          return std::make_unique<mutex_end>(all_places<std::mutex>().at(place));
                      },
                      .clear = [](const std::string& place) { all_places<std::mutex>().clear(place); }},
                     {.name = "condition variable ping-pong",
-                     .is = turns,
-                     .open = [](const std::string& place, unsigned side) -> std::unique_ptr<raw_end> {
+                     .is = ping_pong,
+                     .open = [](const std::string& place, unsigned side) -> std::unique_ptr<baseline_end> {
                          return std::make_unique<turn_end>(all_places<turn>().at(place), side);
                      },
                      .clear = [](const std::string& place) { all_places<turn>().clear(place); }}},

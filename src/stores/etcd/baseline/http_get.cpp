@@ -1,4 +1,4 @@
-#include "stores/etcd/plain_page.hpp"
+#include "stores/etcd/baseline/http_get.hpp"
 
 #include "net/endpoint.hpp"
 
@@ -21,7 +21,7 @@ struct closed_at_end {
 
 }  // namespace
 
-std::string plain_page(const std::string& endpoint, const std::string& path) {
+std::string http_get(const std::string& endpoint, const std::string& path) {
     const auto at = net::endpoint::in(endpoint, 2379);
     if (!at) return {};
     addrinfo wanted{};

@@ -1,4 +1,4 @@
-#include "stores/redis/bare_client.hpp"
+#include "stores/redis/baseline/resp_client.hpp"
 
 #include "net/resolve.hpp"
 
@@ -22,7 +22,7 @@ endpoint required(std::optional<endpoint> where) {
 
 }  // namespace
 
-bare_client::bare_client(const settings& how, std::string_view key) : how_(how) {
+resp_client::resp_client(const settings& how, std::string_view key) : how_(how) {
     endpoint where = how.endpoints.front();
     if (how.shape == settings::topology::sentinel) {
         connect(where, how.sentinel_user, how.sentinel_password);
@@ -45,7 +45,7 @@ bare_client::bare_client(const settings& how, std::string_view key) : how_(how) 
             how.password);
 }
 
-void bare_client::connect(const endpoint& where, const std::string& user, const std::string& password) {
+void resp_client::connect(const endpoint& where, const std::string& user, const std::string& password) {
     std::promise<std::pair<std::vector<net::resolved_address>, std::string>> found;
     resolve(where, [&](auto all, auto why) { found.set_value({std::move(all), std::move(why)}); });
     const auto [addresses, why] = found.get_future().get();
@@ -74,18 +74,18 @@ void bare_client::connect(const endpoint& where, const std::string& user, const 
         throw error(errc::denied, where.shown() + ": " + std::string(said.text));
 }
 
-void bare_client::wait(short events, bool forever) {
+void resp_client::wait(short events, bool forever) {
     pollfd source{line_->descriptor(), events, 0};
     const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(how_.timeout).count();
     if (::poll(&source, 1, forever ? -1 : static_cast<int>(limit)) == 0) fail("the server does not answer");
 }
 
-const reply& bare_client::ask(std::string_view bytes) {
+const reply& resp_client::ask(std::string_view bytes) {
     send(bytes);
     return answer();
 }
 
-void bare_client::send(std::string_view bytes) {
+void resp_client::send(std::string_view bytes) {
     while (!bytes.empty()) {
         const net::transport::result said = line_->write(bytes);
         if (said.is == net::transport::outcome::done) {
@@ -98,11 +98,11 @@ void bare_client::send(std::string_view bytes) {
     }
 }
 
-const reply& bare_client::next_push() {
+const reply& resp_client::next_push() {
     return read(true, true);
 }
 
-const reply& bare_client::read(bool push, bool forever) {
+const reply& resp_client::read(bool push, bool forever) {
     while (true) {
         const reader::outcome how = input_.next(said_);
         if (how == reader::outcome::broken) fail("what the server says is not Redis' protocol");

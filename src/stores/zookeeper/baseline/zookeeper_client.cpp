@@ -1,4 +1,4 @@
-#include "stores/zookeeper/bare_client.hpp"
+#include "stores/zookeeper/baseline/zookeeper_client.hpp"
 
 #include "base/quiet_thread.hpp"
 
@@ -27,7 +27,7 @@ void check(int code, const std::string& what) {
 
 }  // namespace
 
-struct bare_client::handle {
+struct zookeeper_client::handle {
     std::mutex mutex;
     std::condition_variable news;
     bool connected = false;
@@ -66,7 +66,7 @@ struct bare_client::handle {
     }
 };
 
-bare_client::bare_client(const settings& how) : inside_(std::make_unique<handle>()) {
+zookeeper_client::zookeeper_client(const settings& how) : inside_(std::make_unique<handle>()) {
     handle& h = *inside_;
     h.rights = how.user.empty() ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
     h.zk = zookeeper_init2(how.servers.c_str(), &handle::watcher, static_cast<int>(how.session.count()), nullptr, &h, 0,
@@ -87,11 +87,11 @@ bare_client::bare_client(const settings& how) : inside_(std::make_unique<handle>
     }
 }
 
-bare_client::~bare_client() {
+zookeeper_client::~zookeeper_client() {
     inside_->close();
 }
 
-bool bare_client::make(const std::string& path) {
+bool zookeeper_client::make(const std::string& path) {
     for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
         const std::string part = path.substr(0, at);
         const int code = zoo_create(inside_->zk, part.c_str(), "", 0, inside_->rights, ZOO_PERSISTENT, nullptr, 0);
@@ -100,7 +100,7 @@ bool bare_client::make(const std::string& path) {
     }
 }
 
-std::string bare_client::enter(const std::string& path, const std::string& data) {
+std::string zookeeper_client::enter(const std::string& path, const std::string& data) {
     std::array<char, 1024> made{};
     check(zoo_create(inside_->zk, path.c_str(), data.data(), static_cast<int>(data.size()), inside_->rights,
                      ZOO_EPHEMERAL_SEQUENTIAL, made.data(), static_cast<int>(made.size())),
@@ -108,19 +108,19 @@ std::string bare_client::enter(const std::string& path, const std::string& data)
     return made.data();
 }
 
-bool bare_client::remove(const std::string& path) {
+bool zookeeper_client::remove(const std::string& path) {
     const int code = zoo_delete(inside_->zk, path.c_str(), -1);
     if (code != ZNONODE) check(code, path);
     return code == ZOK;
 }
 
-bool bare_client::exists(const std::string& path) {
+bool zookeeper_client::exists(const std::string& path) {
     const int code = zoo_exists(inside_->zk, path.c_str(), 1, nullptr);
     if (code != ZNONODE) check(code, path);
     return code == ZOK;
 }
 
-bool bare_client::both(const std::string& created, const std::string& removed) {
+bool zookeeper_client::both(const std::string& created, const std::string& removed) {
     std::array<zoo_op_t, 2> ops{};
     std::array<zoo_op_result_t, 2> results{};
     zoo_create_op_init(&ops[0], created.c_str(), "", 0, inside_->rights, ZOO_PERSISTENT, nullptr, 0);
@@ -130,7 +130,7 @@ bool bare_client::both(const std::string& created, const std::string& removed) {
     return code == ZOK;
 }
 
-void bare_client::await_news() {
+void zookeeper_client::await_news() {
     handle& h = *inside_;
     std::unique_lock held{h.mutex};
     if (!h.news.wait_for(held, longest_wait * 6, [&] { return h.told > 0; }))

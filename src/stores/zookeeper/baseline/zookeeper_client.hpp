@@ -1,4 +1,4 @@
-// The C client's own blocking calls, for measuring beside them.
+// The blocking calls of the C client.
 #pragma once
 
 #include "stores/zookeeper/settings.hpp"
@@ -12,10 +12,10 @@ namespace mortise::inline v0::stores::zookeeper {
 
 // A session of its own, and a thread that sends a request a second (README.md: servers that oversleep). All verbs block, and
 // throw errc::unreachable or errc::denied.
-class bare_client {
+class zookeeper_client {
 public:
-    explicit bare_client(const settings& how);
-    ~bare_client();
+    explicit zookeeper_client(const settings& how);
+    ~zookeeper_client();
 
     bool make(const std::string& path);                                   // and what is above it; false: it was there
     std::string enter(const std::string& path, const std::string& data);  // ephemeral, in line

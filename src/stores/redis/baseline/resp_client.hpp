@@ -1,4 +1,4 @@
-// The plainest client there is: one socket, one caller, one command at a time. What ours is measured beside.
+// A blocking RESP client: one connection, one command at a time, on the thread that calls.
 #pragma once
 
 #include "net/transport.hpp"
@@ -14,10 +14,10 @@
 namespace mortise::inline v0::stores::redis {
 
 // Everything blocks, for as long as the settings' timeout, and throws mortise::error.
-class bare_client {
+class resp_client {
 public:
     // On the server that keeps `key`.
-    bare_client(const settings& how, std::string_view key);
+    resp_client(const settings& how, std::string_view key);
 
     // Replies are good until the next command. Errors of the server are replies.
     const reply& ask(std::string_view bytes);

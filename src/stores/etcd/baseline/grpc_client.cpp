@@ -1,4 +1,4 @@
-#include "stores/etcd/bare_client.hpp"
+#include "stores/etcd/baseline/grpc_client.hpp"
 
 #include "net/resolve.hpp"
 #include "stores/etcd/outcome.hpp"
@@ -35,7 +35,7 @@ std::unique_ptr<net::transport> line_to(const settings& how) {
 
 }  // namespace
 
-bare_client::bare_client(const settings& how)
+grpc_client::grpc_client(const settings& how)
     : how_(how), line_(line_to(how)), session_(how.endpoint_of(0).shown(), how.tls.on) {
     while (true) {
         const net::transport::result said = line_->establish();
@@ -50,7 +50,7 @@ bare_client::bare_client(const settings& how)
     if (decode(ask("/etcdserverpb.Auth/Authenticate", who), given)) token_ = given.token;
 }
 
-std::string bare_client::ask(const char* method, const std::string& request) {
+std::string grpc_client::ask(const char* method, const std::string& request) {
     end_.reset();
     answer_.clear();
     asked_ = session_.begin(method, token_, how_.timeout);
@@ -62,15 +62,15 @@ std::string bare_client::ask(const char* method, const std::string& request) {
     return std::move(answer_);
 }
 
-void bare_client::open(const char* method, const std::string& first) {
+void grpc_client::open(const char* method, const std::string& first) {
     stream_ = session_.begin(method, token_, std::nullopt);
     session_.say(stream_, first, false);
     send();
 }
 
-std::string bare_client::next_message() {
+std::string grpc_client::next_message() {
     while (messages_.empty()) {
-        if (stream_over_) give_up("the stream of a bare client has ended");
+        if (stream_over_) give_up("the server has ended the stream");
         read(true);
     }
     std::string first = std::move(messages_.front());
@@ -78,14 +78,14 @@ std::string bare_client::next_message() {
     return first;
 }
 
-void bare_client::wait_for(short events, bool forever) {
+void grpc_client::wait_for(short events, bool forever) {
     pollfd source{line_->descriptor(), events, 0};
     const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(how_.timeout).count();
     if (::poll(&source, 1, forever ? -1 : static_cast<int>(limit)) == 0)
         give_up(how_.endpoints.front() + " does not answer");
 }
 
-void bare_client::send() {
+void grpc_client::send() {
     out_.clear();
     session_.take_out(out_);
     std::string_view rest = out_;
@@ -101,7 +101,7 @@ void bare_client::send() {
     }
 }
 
-void bare_client::read(bool forever) {
+void grpc_client::read(bool forever) {
     if (!line_->holds_more()) wait_for(POLLIN, forever);
     const net::transport::result got = line_->read(room_);
     if (got.is == net::transport::outcome::closed || got.is == net::transport::outcome::failed)

@@ -1,0 +1,11 @@
+// etcd without Mortise, for `mortise bench`.
+#pragma once
+
+#include "base/url.hpp"
+#include "baseline/baseline.hpp"
+
+namespace mortise::inline v0::stores::etcd {
+
+baselines make_baselines(const base::url& address);
+
+}  // namespace mortise::inline v0::stores::etcd
