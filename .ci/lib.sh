@@ -7,13 +7,15 @@ fail() {
     exit 1
 }
 
-# part "what" command...: runs it and says how long it took.
+# part "what" command...: runs it and says how long it took, also if it fails.
 part() {
     what=$1
     shift
     begun=$(date +%s)
-    "$@"
+    failed=0
+    "$@" || failed=$?
     say "$what: $(($(date +%s) - begun)) s"
+    return $failed
 }
 
 # need package...: installs what is missing of it (Debian 12 names), as root or through sudo. Where there is no apt, the

@@ -10,7 +10,7 @@
 #                               says how pkg-config knows any other
 #     [PACKAGES <name>...]      what find_package must find for that
 #     [TEST_LIBRARIES <target>...]  what its fixtures need besides
-#     [SLOW_LEASES])            they last for seconds at least: of the runs with a wall clock that jumps, only what is about time
+#     [QUICK])                  its own tests take moments: ./test -L quick runs them too
 #
 # A suite that runs on every store has one ctest entry for each served fixture, so one process and one server.
 #
@@ -19,7 +19,7 @@
 #     spi::fixtures make_fixtures();
 #     baselines make_baselines(const base::url&);    if BASELINE is given
 function(mortise_add_store name)
-    cmake_parse_arguments(PARSE_ARGV 1 store "SLOW_LEASES" "" "SCHEMES;MODES;SOURCES;BASELINE;FIXTURE;TESTS;SERVED;LIBRARIES;PACKAGES;TEST_LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 store "QUICK" "" "SCHEMES;MODES;SOURCES;BASELINE;FIXTURE;TESTS;SERVED;LIBRARIES;PACKAGES;TEST_LIBRARIES")
     if(store_UNPARSED_ARGUMENTS OR NOT store_SCHEMES OR NOT store_SOURCES)
         message(FATAL_ERROR "mortise_add_store(${name}): SCHEMES and SOURCES are needed, not '${store_UNPARSED_ARGUMENTS}'")
     endif()
@@ -41,13 +41,15 @@ function(mortise_add_store name)
         list(GET store_SERVED 0 plain)
         set_property(GLOBAL APPEND PROPERTY MORTISE_SERVED ${store_SERVED})
         set_property(GLOBAL APPEND PROPERTY MORTISE_SERVED_PLAIN ${plain})
-        if(NOT store_SLOW_LEASES)
-            set_property(GLOBAL APPEND PROPERTY MORTISE_SERVED_QUICK ${plain})
-        endif()
     endif()
 
     if(MORTISE_WITH_TESTS AND store_TESTS)
-        mortise_add_tests(store_${name}_tests SOURCES ${store_TESTS} LIBRARIES mortise_fixtures ${store_LIBRARIES})
+        set(quick "")
+        if(store_QUICK)
+            set(quick QUICK)
+        endif()
+        mortise_add_tests(store_${name}_tests ${quick}
+            SOURCES ${store_TESTS} LIBRARIES mortise_fixtures ${store_LIBRARIES})
     endif()
 endfunction()
 

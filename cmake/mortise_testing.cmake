@@ -47,15 +47,16 @@ function(mortise_filter_of fixture result)
 endfunction()
 
 # mortise_add_tests(<target> SOURCES <file>... [LIBRARIES <target>...] [PROPERTIES <ctest property> <value>...]
-#     [STORES all|plain] [APART <fixture>...] [WITHOUT_LIBRARY] [OPTIMISED] [TOGETHER])
+#     [STORES all|plain] [APART <fixture>...] [WITHOUT_LIBRARY] [OPTIMISED] [TOGETHER] [QUICK])
 # One program, each of its tests a ctest entry. It sees the internals of the library and tests/support, unless it is
 # said to do without. STORES says that its tests have fixtures as parameters, all of them or the plain one of each store:
 # then all tests of a fixture that starts a server are one entry, <target>.<fixture>, and so are those of each fixture that is
 # set APART. OPTIMISED is for long runs. The
 # random histories in *_property_test.cpp are such, and a program of their own: <target> with _histories for _tests.
-# TOGETHER makes them one entry under a sanitizer, where a process costs more than most tests.
+# TOGETHER makes them one entry under a sanitizer, where a process costs more than most tests. QUICK is for those that take
+# moments and need no server: ./test -L quick builds and runs them alone. Their label is <target>.quick, of the others <target>.
 function(mortise_add_tests target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "WITHOUT_LIBRARY;OPTIMISED;TOGETHER" "STORES" "SOURCES;LIBRARIES;PROPERTIES;APART")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "WITHOUT_LIBRARY;OPTIMISED;TOGETHER;QUICK" "STORES" "SOURCES;LIBRARIES;PROPERTIES;APART")
     set(histories ${arg_SOURCES})
     list(FILTER histories INCLUDE REGEX "_property_test\\.cpp$")
     if(histories AND NOT arg_OPTIMISED)
@@ -80,9 +81,14 @@ function(mortise_add_tests target)
         target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} mortise_test_support mortise_internals)
     endif()
     target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
+    set(label ${target})
+    if(arg_QUICK)
+        string(APPEND label .quick)
+        set_property(GLOBAL APPEND PROPERTY MORTISE_QUICK_TESTS ${target})
+    endif()
     set(properties
         TIMEOUT 300
-        LABELS ${target}
+        LABELS ${label}
         ENVIRONMENT MORTISE_STORM_SCALE=${MORTISE_STORM_SCALE}
         ${arg_PROPERTIES})
     # There a look for leaks takes three seconds of each process, also of an empty one: those of many tests have it alone.
@@ -102,7 +108,7 @@ function(mortise_add_tests target)
         list(APPEND apart */${fixture} */${fixture}_*)
         mortise_filter_of(${fixture} filter)
         add_test(NAME ${target}.${fixture} COMMAND ${target} --gtest_filter=${filter})
-        set_tests_properties(${target}.${fixture} PROPERTIES ${properties} TIMEOUT 600 COST 100
+        set_tests_properties(${target}.${fixture} PROPERTIES ${properties} LABELS ${target} TIMEOUT 600 COST 100
             FAIL_REGULAR_EXPRESSION " 0 tests from 0 test suites ran")
     endforeach()
     list(JOIN apart ":" apart)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# clang_syntax.sh <clang++> <build directory>
-# The second compiler: every C++ file the build compiles but the tests, which no user of ours compiles, with the same flags, and
-# warnings are errors. One that passed is looked at again when it, a header or a flag has changed.
+# clang_syntax.sh <clang++> <build directory> <root of the repository>
+# The second compiler: every C++ file the build compiles but the tests and fixtures, which no user of ours compiles, with the same
+# flags, and warnings are errors. One that passed is looked at again when it, a header or a flag has changed.
 set -eu
 
 # check <clang++> <directory of stamps> <arguments and file>
@@ -24,6 +24,7 @@ if [ "$1" = --check ]; then
 fi
 
 clang=$1
+root=$3/
 commands=$2/compile_commands.json
 stamps=$2/clang_syntax
 if ! command -v "$clang" >/dev/null; then
@@ -35,11 +36,11 @@ if [ ! -s "$commands" ]; then
     exit 1
 fi
 
-# One file a line, behind its arguments: JSON's backslashes and the compiler are taken away, and of a file that the build made
-# to include others, the others are looked at one by one, so that each has what it includes.
+# One file a line, behind its arguments: JSON's backslashes, the compiler and what launches it are taken away, and of a file that
+# the build made to include others, the others are looked at one by one, so that each has what it includes.
 mkdir -p "$stamps"
 sed -n 's/^ *"command": "\(.*\)",\{0,1\}$/\1/p' "$commands" |
-    sed -e 's/\\\(["\\]\)/\1/g' -e 's/^[^ ]* //' |
+    sed -e 's/\\\(["\\]\)/\1/g' -e 's/^\([^- ][^ ]* \)*//' |
     awk '{
         made = $NF
         sub(/ -o .*/, "")
@@ -50,7 +51,13 @@ sed -n 's/^ *"command": "\(.*\)",\{0,1\}$/\1/p' "$commands" |
         close(made)
         if (more < 0) print $0, made  # cannot be read, as clang will say
     }' |
-    sed -n '/_test\.cpp$/d; /\/tests\/[^ ]*$/{ /\/tests\/consumer[^ ]*$/!d; }; /\.c\(pp\|xx\)$/p' >"$stamps/list.txt"
+    awk -v root="$root" '{
+        file = $NF
+        if (index(file, root) == 1) file = substr(file, length(root) + 1)
+        if (file ~ /_test\.cpp$/ || file ~ /^src\/stores\/[^\/]*\/(fixture\.cpp$|servers\/)/) next
+        if (file ~ /^(build[^\/]*\/)?tests\// && file !~ /^tests\/consumer/) next
+        if (file ~ /\.c(pp|xx)$/) print
+    }' >"$stamps/list.txt"
 grep -q '/src/core/[^ ]*$' "$stamps/list.txt" || { echo "the library is not among what $commands compiles" >&2; exit 1; }
 count=$(wc -l <"$stamps/list.txt")
 

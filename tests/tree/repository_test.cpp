@@ -85,7 +85,7 @@ std::optional<std::string> of_one_machine(const std::string& text) {
         "/([A-Za-z0-9-]+[:/]|[A-Za-z0-9.-]+\\.(internal|local|lan|corp|intranet)\\b"
         "|10\\.[0-9]|192\\.168\\.|172\\.(1[6-9]|2[0-9]|3[01])\\.)"};
     std::smatch found;
-    if (!std::regex_search(text, found, pattern)) return std::nullopt;
+    if (text.find('/') == text.npos || !std::regex_search(text, found, pattern)) return std::nullopt;
     return found.str();
 }
 
