@@ -8,7 +8,7 @@
 namespace mortise::inline v0 {
 
 namespace core {
-class lookout;
+class list_poller;
 }
 
 // A running client::watch. Move-only. Destroying it ends the watch: no callback starts afterwards, and a running one is
@@ -16,13 +16,13 @@ class lookout;
 class MORTISE_API watching {
 public:
     watching() noexcept;  // watches nothing
-    explicit watching(std::shared_ptr<core::lookout> begun) noexcept;
+    explicit watching(std::shared_ptr<core::list_poller> begun) noexcept;
     watching(watching&&) noexcept;
     watching& operator=(watching&&) noexcept;  // ends its previous watch
     ~watching();
 
 private:
-    std::shared_ptr<core::lookout> lookout_;
+    std::shared_ptr<core::list_poller> poller_;
 };
 
 }  // namespace mortise::inline v0

@@ -1,9 +1,8 @@
 #include "base/url.hpp"
-#include "core/calling_back.hpp"
 #include "core/engine.hpp"
+#include "core/list_poller.hpp"
 #include "core/reentry.hpp"
 #include "core/registry.hpp"
-#include "core/watching.hpp"
 
 #include <mortise/client.hpp>
 #include <mortise/error.hpp>
@@ -89,7 +88,7 @@ hold client::acquire(std::string_view name, const claim_options& options, std::e
 
 void client::start(claim wanted, completion done) {
     core::check_completion(done);
-    engine_->start(std::move(wanted), core::on_notifier(*engine_, std::move(done)));
+    engine_->start(std::move(wanted), core::on_notifier(engine_->notifications(), std::move(done)));
 }
 
 release_result client::release(std::string_view name, const claim_id& id, std::error_code& ec) noexcept {
@@ -98,22 +97,22 @@ release_result client::release(std::string_view name, const claim_id& id, std::e
 
 void client::start_release(std::string_view name, const claim_id& id, release_completion done) {
     core::check_completion(done);
-    engine_->start_release(name, id, core::on_notifier(*engine_, std::move(done)));
+    engine_->start_release(name, id, core::on_notifier(engine_->notifications(), std::move(done)));
 }
 
 void client::start_list(unique_function<void(std::vector<held_lock>, std::error_code)> done) {
     core::check_completion(done);
-    engine_->start_list(core::on_notifier(*engine_, std::move(done)));
+    engine_->queries().start_list(core::on_notifier(engine_->notifications(), std::move(done)));
 }
 
 std::vector<held_lock> client::list(std::error_code& ec) {
-    return engine_->list(ec);
+    return engine_->queries().list(ec);
 }
 
 std::vector<held_lock> client::list() {
     std::error_code ec;
     std::string why;
-    std::vector<held_lock> all = engine_->list(ec, &why);
+    std::vector<held_lock> all = engine_->queries().list(ec, &why);
     if (!ec) return all;
     const char* const silent = ec == errc::unreachable ? "it did not answer: " : "";
     throw error(ec, "store " + store() + ": " + (why.empty() ? ec.message() : silent + why));
@@ -121,19 +120,19 @@ std::vector<held_lock> client::list() {
 
 bool client::renew(std::string_view name, const claim_id& id, std::chrono::nanoseconds lease,
                    std::error_code& ec) noexcept {
-    return engine_->renew(name, id, lease, ec);
+    return engine_->queries().renew(name, id, lease, ec);
 }
 
 watching client::watch(std::string_view name, change changed) {
-    return core::watch(engine_, name, std::move(changed));
+    return core::watch(engine_->link(), engine_->policy(), name, std::move(changed));
 }
 
 bool client::break_lock(std::string_view name, token held, std::string_view why, std::error_code& ec) {
-    return engine_->break_lock(name, held, why, ec);
+    return engine_->queries().break_lock(name, held, why, ec);
 }
 
 std::vector<finding> client::check(std::error_code& ec) {
-    return engine_->check_store(ec);
+    return engine_->queries().check(ec);
 }
 
 std::string client::schema() const {

@@ -5,17 +5,19 @@
 //   call (claimant) --'
 //
 // Calls that may share a grant (exclusive, order::any, equal options) line up in one cohort: the store sees one claim, and
-// a release passes the grant to the next in line without a trip. All other calls have a cohort of their own. A cohort has
-// one claim id for its whole life; when its grant ends with calls still in line, a new cohort takes over the line.
+// a release passes the grant to the next in line without a trip. Research calls this lock cohorting. All other calls have a
+// cohort of their own. A cohort has one claim id for its whole life; when its grant ends with calls still in line, a new
+// cohort takes over the line.
 //
-// These are data, guarded by the mutex of the engine's shard; only what valid() reads is atomic. The engine decides.
+// These are data, guarded by the mutex of the table's shard; only what valid() reads is atomic. The table decides.
 #pragma once
 
+#include "core/claim_terms.hpp"
+#include "core/hold_keeper.hpp"
 #include "core/lease.hpp"
 #include "core/reentry.hpp"
 
 #include <mortise/attempt.hpp>
-#include <mortise/claim.hpp>
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
 #include <mortise/hold.hpp>
@@ -25,7 +27,6 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -33,32 +34,9 @@
 
 namespace mortise::inline v0::core {
 
-class engine;
-class cohort;
 class claimant;
 
-using line = std::list<std::shared_ptr<claimant>>;
-
-// What makes two claims interchangeable.
-struct claim_terms {
-    std::string name;
-    std::size_t name_hash = 0;  // taken once: it picks the shard and the place in its table, again and again
-    std::shared_ptr<const std::string> label;  // one string for all claims with the client's label
-    std::optional<spi::duration> lease;
-    std::uint32_t capacity = 1;
-    std::uint32_t weight = 1;
-    std::uint32_t replicas = 0;
-    mortise::order order = mortise::order::any;
-    bool renewed = true;
-    bool detached = false;
-    bool lazy = false;       // releases are sent, not awaited
-    bool shareable = false;  // may be handed over inside the process
-
-    bool interchangeable(const claim_terms& other) const noexcept {
-        return shareable && other.shareable && capacity == other.capacity && lease == other.lease &&
-               replicas == other.replicas && lazy == other.lazy && (label == other.label || *label == *other.label);
-    }
-};
+using call_queue = std::list<std::shared_ptr<claimant>>;
 
 class cohort {
 public:
@@ -69,15 +47,20 @@ public:
         ended,  // lost, released or given up; the id is of no more use
     };
 
-    cohort(std::shared_ptr<engine> of, claim_terms wanted)
-        : home(std::move(of)), terms(std::move(wanted)), id(claim_id::random()) {}
+    cohort(std::shared_ptr<hold_keeper> of, claim_terms wanted)
+        : keeper(std::move(of)), terms(std::move(wanted)), id(claim_id::random()) {}
 
-    const std::shared_ptr<engine> home;
+    bool waits() const noexcept { return is == state::asking || is == state::queued; }
+
+    // Whether any of its calls would wait in the store's line.
+    bool would_queue() const;
+
+    const std::shared_ptr<hold_keeper> keeper;  // none in tests of the table alone
     const claim_terms terms;
     const claim_id id;
 
     // What only an unanswered claim needs; gone once it is granted.
-    struct question {
+    struct request {
         spi::time_point failing_since = spi::time_point::max();  // first of the requests without an answer
         std::optional<spi::standing> standing;                   // what the store last said of our chances
         spi::time_point heard{};                                 // when it did
@@ -92,9 +75,9 @@ public:
     std::shared_ptr<cohort> instead_of;
     bool being_replaced = false;  // so the store's not knowing it any more may be good news, still on its way
 
-    core::line line;                 // calls waiting for their turn
+    call_queue line;                 // calls waiting for their turn
     std::weak_ptr<claimant> holder;  // the call whose turn it is
-    std::unique_ptr<question> asked = std::make_unique<question>();
+    std::unique_ptr<request> asked = std::make_unique<request>();
 
     core::lease lease;
     std::uint64_t counter = 0;
@@ -105,9 +88,11 @@ public:
     std::uint32_t watch_slot = 0;  // in its heap, from 1; 0: not watched
     std::uint16_t turn = 0;
     state is = state::asking;
-    bool watched = false;                // by the watchdog, as far as the engine knows
+    bool watched = false;                // by the schedule, as far as the table knows
     std::atomic<bool> in_flight{false};  // a request has not been answered
     std::atomic<bool> calling{false};    // the store's verb has not returned
+
+    mortise::token token() const noexcept { return mortise::token::of(counter, turn); }
 };
 
 // One call: first it waits, then it holds. A `hold` is a handle to it.
@@ -118,7 +103,7 @@ public:
     // What only a waiting call needs; gone once it is answered.
     struct wait {
         unique_function<void(attempt)> done;
-        core::line::iterator place;
+        call_queue::iterator place;
         spi::time_point deadline = spi::time_point::max();
         spi::clock::timer_id timer = 0;
         std::uint32_t wait_slot = 0;
@@ -136,6 +121,12 @@ public:
         std::stop_source stop;
         std::vector<unique_function<void()>> calls;
     };
+
+    bool valid() const noexcept { return valid_until() != boot_clock::time_point::min(); }
+    // Until then the hold is valid if it is now; min() if it is not.
+    boot_clock::time_point valid_until() const noexcept;
+    mortise::token token() const noexcept { return mortise::token::of(cohort->counter, turn); }
+    hold_keeper& keeper() const noexcept { return *cohort->keeper; }
 
     std::shared_ptr<core::cohort> cohort;
     std::unique_ptr<wait> waiting;

@@ -1,7 +1,7 @@
 #include "base/immortal.hpp"
 #include "base/text.hpp"
-#include "core/calling_back.hpp"
-#include "core/engine.hpp"
+#include "core/cohort.hpp"
+#include "core/notifications.hpp"
 
 #include <mortise/error.hpp>
 #include <mortise/hold.hpp>
@@ -30,36 +30,36 @@ hold& hold::operator=(hold&& other) noexcept {
 
 hold::~hold() {
     if (!granted_) return;
-    core::engine& home = *granted_->cohort->home;
+    core::hold_keeper& home = granted_->keeper();
     if (home.forked()) {
         new std::shared_ptr<core::claimant>(std::move(granted_));  // the parent's: leaked, not closed
         return;
     }
-    home.let_go(granted_);
+    home.drop(granted_);
 }
 
 bool hold::valid() const noexcept {
-    return granted_ && granted_->cohort->home->valid(*granted_);
+    return granted_ && granted_->valid();
 }
 
 boot_clock::time_point hold::valid_until() const noexcept {
-    return granted_ ? granted_->cohort->home->valid_until(*granted_) : boot_clock::time_point::min();
+    return granted_ ? granted_->valid_until() : boot_clock::time_point::min();
 }
 
 std::chrono::nanoseconds hold::remaining() const noexcept {
     const auto until = valid_until();
     if (until == boot_clock::time_point::min()) return std::chrono::nanoseconds::zero();
     if (until == boot_clock::time_point::max()) return std::chrono::nanoseconds::max();
-    return std::max(until - granted_->cohort->home->clock().now(), std::chrono::nanoseconds::zero());
+    return std::max(until - granted_->keeper().clock().now(), std::chrono::nanoseconds::zero());
 }
 
 std::stop_token hold::lost() const {
-    if (!granted_ || granted_->cohort->home->forked()) return {};
-    return granted_->cohort->home->lost_token(*granted_);
+    if (!granted_ || granted_->keeper().forked()) return {};
+    return granted_->keeper().lost_token(*granted_);
 }
 
 void hold::on_lost(unique_function<void()> fn) {
-    if (granted_ && !granted_->cohort->home->forked()) granted_->cohort->home->on_lost(granted_, std::move(fn));
+    if (granted_ && !granted_->keeper().forked()) granted_->keeper().on_lost(granted_, std::move(fn));
 }
 
 token hold::token() const {
@@ -73,12 +73,12 @@ token hold::token(std::error_code& ec) const noexcept {
     ec.clear();
     if (!granted_) {
         ec = errc::not_owner;
-    } else if (granted_->cohort->home->forked()) {
+    } else if (granted_->keeper().forked()) {
         ec = errc::forked;
     } else if (granted_->cohort->counter == 0) {
         ec = errc::no_token;
     } else {
-        return mortise::token::of(granted_->cohort->counter, granted_->turn);
+        return granted_->token();
     }
     return {};
 }
@@ -97,7 +97,7 @@ release_result hold::release() noexcept {
 }
 
 release_result hold::release(std::error_code& ec) noexcept {
-    if (granted_) return granted_->cohort->home->release(granted_, ec);
+    if (granted_) return granted_->keeper().release(granted_, ec);
     ec = errc::not_owner;
     return release_result::unknown;
 }
@@ -105,12 +105,12 @@ release_result hold::release(std::error_code& ec) noexcept {
 void hold::start_release(release_completion done) {
     core::check_completion(done);
     if (!granted_) return done(release_result::unknown, errc::not_owner);
-    core::engine& home = *granted_->cohort->home;
-    home.start_release(granted_, core::on_notifier(home, std::move(done)));
+    core::hold_keeper& home = granted_->keeper();
+    home.start_release(granted_, core::on_notifier(home.notifications(), std::move(done)));
 }
 
 hold::operator bool() const noexcept {
-    return granted_ && granted_->is.load() == core::claimant::phase::holding && !granted_->cohort->home->forked();
+    return granted_ && granted_->is.load() == core::claimant::phase::holding && !granted_->keeper().forked();
 }
 
 }  // namespace mortise::inline v0

@@ -6,38 +6,36 @@
 
 namespace mortise::inline v0::core {
 
-watchdog::watchdog(std::shared_ptr<spi::clock> clock, round look) : clock_(std::move(clock)), look_(std::move(look)) {}
-
-void watchdog::watch(const std::shared_ptr<cohort>& who, spi::clock::time_point due, spi::clock::time_point joins) {
+void watchdog::watch(const std::shared_ptr<cohort>& c, spi::time_point due, spi::time_point joins) {
     std::scoped_lock guard{mutex_};
     if (stopped_) return;
-    const bool later = who->watch_slot != 0 && due > who->watch_due;
-    who->watch_due = due;
-    who->watch_joins = joins;
-    if (who->watch_slot == 0) {
-        heap_.push_back(who);
-        who->watch_slot = static_cast<std::uint32_t>(heap_.size());
+    const bool later = c->watch_slot != 0 && due > c->watch_due;
+    c->watch_due = due;
+    c->watch_joins = joins;
+    if (c->watch_slot == 0) {
+        heap_.push_back(c);
+        c->watch_slot = static_cast<std::uint32_t>(heap_.size());
     }
     if (later) {
-        sink(who->watch_slot);
+        sink(c->watch_slot);
     } else {
-        rise(who->watch_slot);
+        rise(c->watch_slot);
     }
     if (due < armed_) arm();
 }
 
-void watchdog::forget(cohort& who) noexcept {
-    entry dropped;  // released after the lock
+void watchdog::forget(cohort& c) noexcept {
+    claim dropped;  // released after the lock
     std::scoped_lock guard{mutex_};
-    if (who.watch_slot != 0) dropped = take(who.watch_slot);
+    if (c.watch_slot != 0) dropped = take(c.watch_slot);
 }
 
 void watchdog::stop() noexcept {
-    std::vector<entry> dropped;
+    std::vector<claim> dropped;
     std::scoped_lock guard{mutex_};
     stopped_ = true;
     clock_->cancel(std::exchange(timer_, 0));
-    for (const entry& e : heap_) e->watch_slot = 0;
+    for (const claim& e : heap_) e->watch_slot = 0;
     dropped.swap(heap_);
 }
 
@@ -46,23 +44,23 @@ std::size_t watchdog::size() const {
     return heap_.size();
 }
 
-bool watchdog::sooner(const entry& a, const entry& b) noexcept {
+bool watchdog::sooner(const claim& a, const claim& b) noexcept {
     return a->watch_due < b->watch_due;
 }
 
-void watchdog::put(std::size_t slot, entry e) noexcept {
+void watchdog::put(std::size_t slot, claim e) noexcept {
     e->watch_slot = static_cast<std::uint32_t>(slot);
     heap_[slot - 1] = std::move(e);
 }
 
 void watchdog::rise(std::size_t slot) noexcept {
-    entry moving = std::move(heap_[slot - 1]);
+    claim moving = std::move(heap_[slot - 1]);
     for (; slot > 1 && sooner(moving, heap_[slot / 2 - 1]); slot /= 2) put(slot, std::move(heap_[slot / 2 - 1]));
     put(slot, std::move(moving));
 }
 
 void watchdog::sink(std::size_t slot) noexcept {
-    entry moving = std::move(heap_[slot - 1]);
+    claim moving = std::move(heap_[slot - 1]);
     while (2 * slot <= heap_.size()) {
         std::size_t child = 2 * slot;
         if (child < heap_.size() && sooner(heap_[child], heap_[child - 1])) ++child;
@@ -73,9 +71,9 @@ void watchdog::sink(std::size_t slot) noexcept {
     put(slot, std::move(moving));
 }
 
-auto watchdog::take(std::size_t slot) noexcept -> entry {
-    entry taken = std::move(heap_[slot - 1]);
-    entry last = std::move(heap_.back());
+auto watchdog::take(std::size_t slot) noexcept -> claim {
+    claim taken = std::move(heap_[slot - 1]);
+    claim last = std::move(heap_.back());
     heap_.pop_back();
     taken->watch_slot = 0;
     if (slot <= heap_.size()) {
@@ -95,12 +93,12 @@ void watchdog::arm() {
 }
 
 void watchdog::fire() {
-    std::vector<entry> due;
+    std::vector<claim> due;
     {
         std::scoped_lock guard{mutex_};
         timer_ = 0;
-        armed_ = spi::clock::time_point::max();
-        const spi::clock::time_point now = clock_->now();
+        armed_ = spi::time_point::max();
+        const spi::time_point now = clock_->now();
         while (!heap_.empty() && heap_.front()->watch_due <= now) due.push_back(take(1));
         while (!due.empty() && !heap_.empty() && heap_.front()->watch_joins <= now) due.push_back(take(1));
     }

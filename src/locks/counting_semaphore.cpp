@@ -1,4 +1,3 @@
-#include "core/calling_back.hpp"
 #include "core/engine.hpp"
 #include "locks/lock_call.hpp"
 
@@ -16,11 +15,11 @@ struct counting_semaphore::body {
         : engine(core::access::engine_of(locks)), wanted{.name = std::string(name), .options = std::move(options)} {
         wanted.options.order = order::fifo;
         wanted.options.wait.reset();
-        engine->check(wanted);  // the name first: what is said of the numbers quotes it
+        engine->policy().check(wanted);  // the name first: what is said of the numbers quotes it
         if (permits < 1 || permits > most)
             complain(std::to_string(permits) + " permits: use 1 to " + std::to_string(most));
         wanted.capacity = static_cast<std::uint32_t>(permits);
-        engine->check(wanted);
+        engine->policy().check(wanted);
     }
     ~body() {
         if (engine->forked()) new std::shared_ptr<core::engine>(engine);  // the parent's: leaked, not closed
@@ -41,7 +40,7 @@ struct counting_semaphore::body {
     }
 
     [[noreturn]] void complain(const std::string& what) const {
-        throw error(errc::invalid_option, engine->refuse(errc::invalid_option, wanted.name, what).detail);
+        throw error(errc::invalid_option, engine->policy().refuse(errc::invalid_option, wanted.name, what).detail);
     }
 
     static constexpr std::ptrdiff_t most = std::ptrdiff_t{1} << 31;
@@ -90,7 +89,7 @@ attempt counting_semaphore::try_acquire_until(std::ptrdiff_t count, detail::any_
 
 void counting_semaphore::start(std::ptrdiff_t count, const wait_options& how, client::completion done) {
     core::check_completion(done);
-    body_->call(count, how).start(*body_->engine, core::on_notifier(*body_->engine, std::move(done)));
+    body_->call(count, how).start(*body_->engine, core::on_notifier(body_->engine->notifications(), std::move(done)));
 }
 
 std::ptrdiff_t counting_semaphore::permits() const noexcept {

@@ -1,4 +1,3 @@
-#include "core/calling_back.hpp"
 #include "core/engine.hpp"
 #include "locks/combined_stop.hpp"
 
@@ -30,7 +29,7 @@ struct election::body {
         // Every term is a grant of the store: its number is the one that others see, and its label the leader's own.
         wanted.options.hand_over = hand_over::off;
         wanted.options.wait.reset();
-        engine->check(wanted);
+        engine->policy().check(wanted);
     }
     ~body() {
         if (engine->forked()) new std::shared_ptr<core::engine>(engine);  // the parent's: leaked, not closed
@@ -48,7 +47,7 @@ struct election::body {
     hold step_down() noexcept;
     std::optional<holder> leader(std::error_code& ec) const;
 
-    refusal no(errc why, const std::string& what = {}) const { return engine->refuse(why, wanted.name, what); }
+    refusal no(errc why, const std::string& what = {}) const { return engine->policy().refuse(why, wanted.name, what); }
 
     // Calls `ask` with the hold of the latest term, which may be an empty one.
     template <class Ask>
@@ -133,7 +132,7 @@ election::body::answer election::body::campaign(const wait_options& how) {
 void election::body::start_campaign(const std::shared_ptr<body>& self, const wait_options& how, completion done) {
     const auto mine = std::make_shared<campaign_run>();
     if (auto known = self->begin(mine, how))
-        return core::on_notifier(*self->engine, std::move(done))(*std::move(known));
+        return core::on_notifier(self->engine->notifications(), std::move(done))(*std::move(known));
     try {
         if (mine->before) mine->before.start_release([](release_result, std::error_code) {});
         core::engine& at = *self->engine;
@@ -148,7 +147,7 @@ void election::body::start_campaign(const std::shared_ptr<body>& self, const wai
                 done(self->no(errc::cancelled));
             });
         };
-        at.start(self->asked_by(*mine, how), core::on_notifier(at, std::move(told)));
+        at.start(self->asked_by(*mine, how), core::on_notifier(at.notifications(), std::move(told)));
     } catch (...) {
         self->finish(*mine, {});
         throw;
@@ -177,7 +176,7 @@ release_result election::body::resign(std::error_code& ec) noexcept {
 }
 
 void election::body::start_resign(release_completion done) {
-    auto told = core::on_notifier(*engine, std::move(done));
+    auto told = core::on_notifier(engine->notifications(), std::move(done));
     if (engine->forked()) return told(release_result::unknown, errc::forked);
     hold over = step_down();
     if (over) return over.start_release(std::move(told));
@@ -185,7 +184,7 @@ void election::body::start_resign(release_completion done) {
 }
 
 std::optional<holder> election::body::leader(std::error_code& ec) const {
-    for (held_lock& one : engine->list(ec))
+    for (held_lock& one : engine->queries().list(ec))
         if (one.name == wanted.name) return std::move(one.holder);
     return std::nullopt;
 }
@@ -245,7 +244,7 @@ token election::term() const {
     const token mine = body_->of_term([&](const hold& term) { return term.token(ec); });
     if (body_->engine->forked()) ec = errc::forked;
     if (ec == errc::not_owner) throw_it(body_->no(errc::not_owner, "this candidate has no term"));
-    if (ec) throw_it(body_->engine->refuse(ec, name()));
+    if (ec) throw_it(body_->engine->policy().refuse(ec, name()));
     return mine;
 }
 std::stop_token election::lost() const {
@@ -273,7 +272,7 @@ release_result election::resign(std::error_code& ec) noexcept {
 std::optional<holder> election::leader() const {
     std::error_code ec;
     auto found = leader(ec);
-    if (ec) throw_it(body_->engine->refuse(ec, name()));
+    if (ec) throw_it(body_->engine->policy().refuse(ec, name()));
     return found;
 }
 std::optional<holder> election::leader(std::error_code& ec) const {

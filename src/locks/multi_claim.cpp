@@ -17,7 +17,7 @@ using std::chrono::nanoseconds;
 
 bool before(const std::unique_ptr<part>& a, const std::unique_ptr<part>& b) {
     const auto order = std::tie(a->address(), a->name()) <=> std::tie(b->address(), b->name());
-    return order != 0 ? order < 0 : !a->engine->addressed() && a->engine < b->engine;
+    return order != 0 ? order < 0 : !a->engine->policy().addressed() && a->engine < b->engine;
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ part::part(const client& locks, std::string_view name, const claim_options& opti
       wanted{.name = std::string(name), .options = options},
       place(wanted.name) {
     wanted.options.wait.reset();
-    engine->check(wanted);
+    engine->policy().check(wanted);
 }
 
 part::~part() {
@@ -109,11 +109,12 @@ void multi_claim::record(attempt answer) {
     const bool cut_short = answer.reason() == errc::cancelled && !by_caller;
     if (granted) taken_.push_back(*std::move(answer));
     if (lost != nullptr && (granted || cut_short))
-        return refuse(lost->engine->refuse(errc::lost, lost->name(), "it was lost while waiting for the other names"),
-                      *lost);
+        return refuse(
+            lost->engine->policy().refuse(errc::lost, lost->name(), "it was lost while waiting for the other names"),
+            *lost);
     refusal why = answer.refusal();
     if (const auto reason = time_.reason(why.reason); reason != why.reason) {
-        why.detail = one.engine->refuse(reason, one.name()).detail;
+        why.detail = one.engine->policy().refuse(reason, one.name()).detail;
         why.reason = reason;
     }
     refuse(std::move(why), one);

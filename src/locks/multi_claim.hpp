@@ -45,7 +45,7 @@ struct part {
 
     bool same_as(const part& other) const noexcept {
         return name() == other.name() && address() == other.address() &&
-               (engine->addressed() || engine == other.engine);
+               (engine->policy().addressed() || engine == other.engine);
     }
 };
 using parts = std::vector<std::unique_ptr<part>>;

@@ -1,6 +1,5 @@
 #include "locks/multi_hold.hpp"
 
-#include "core/calling_back.hpp"
 #include "core/engine.hpp"
 
 #include <mortise/error.hpp>
@@ -11,8 +10,8 @@
 namespace mortise::inline v0 {
 namespace {
 
-core::engine& home_of(const hold& one) noexcept {
-    return *core::claimant::of(one)->cohort->home;
+core::hold_keeper& home_of(const hold& one) noexcept {
+    return core::claimant::of(one)->keeper();
 }
 
 int badness(release_result result) noexcept {
@@ -46,7 +45,7 @@ void multi_hold::state::watch(const std::shared_ptr<state>& all) {
         });
 }
 
-void multi_hold::state::lose(core::engine& where) {
+void multi_hold::state::lose(core::hold_keeper& where) {
     {
         std::scoped_lock guard{mutex};
         if (std::exchange(lost_at, &where) != nullptr || released) return;
@@ -178,9 +177,9 @@ void multi_hold::on_lost(unique_function<void()> fn) {
         state_->calls.push_back(std::move(fn));
         return;
     }
-    core::engine& where = *state_->lost_at;
+    core::hold_keeper& where = *state_->lost_at;
     guard.unlock();
-    where.notify([fn = std::move(fn)]() mutable {
+    where.notifications().post([fn = std::move(fn)]() mutable {
         try {
             fn();
         } catch (...) {
@@ -199,7 +198,7 @@ const hold& multi_hold::at(std::string_view name) const {
 }
 
 const hold& multi_hold::at(const client& locks, std::string_view name) const {
-    const core::engine* const asked = core::access::engine_of(locks).get();
+    const core::hold_keeper* const asked = core::access::engine_of(locks).get();
     for (const hold& one : holds())
         if (one.name() == name && &home_of(one) == asked) return one;
     for (const hold& one : holds())  // through another client of the same store

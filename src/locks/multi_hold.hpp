@@ -13,7 +13,7 @@
 namespace mortise::inline v0 {
 
 namespace core {
-class engine;
+class hold_keeper;
 }
 
 // It owns the holds, so their callbacks keep only a weak pointer to it.
@@ -23,7 +23,7 @@ struct multi_hold::state {
     // From now on, losing one is losing all. Throws errc::exhausted if no notifier thread can be started.
     static void watch(const std::shared_ptr<state>& all);
 
-    void lose(core::engine& where);  // one was lost; on the notifier of its client
+    void lose(core::hold_keeper& where);  // one was lost; on the notifier of its client
     release_result release(std::error_code& ec) noexcept;
     void start_release(release_completion done);
     bool forked() const noexcept;
@@ -34,7 +34,7 @@ struct multi_hold::state {
     std::mutex releasing;  // so that concurrent releases wait for each other; never with `mutex` held
     std::mutex mutex;
     std::vector<unique_function<void()>> calls;
-    core::engine* lost_at = nullptr;  // where the first loss was reported
+    core::hold_keeper* lost_at = nullptr;  // where the first loss was reported
     bool released = false;
 };
 

@@ -1,4 +1,3 @@
-#include "core/calling_back.hpp"
 #include "core/engine.hpp"
 #include "core/reentry.hpp"
 #include "locks/multi_claim.hpp"
@@ -38,7 +37,7 @@ struct multi_lock::body {
     std::error_code unlock() noexcept;
 
     static refusal refused(const locks::part& at, errc why, const std::string& what = {}) {
-        return at.engine->refuse(why, at.name(), what);
+        return at.engine->policy().refuse(why, at.name(), what);
     }
     // fork() copies all clients of a process, so one answers for all.
     bool forked() const noexcept { return parts->front()->engine->forked(); }
@@ -72,11 +71,11 @@ struct multi_lock::body::run : std::enable_shared_from_this<run> {
                 self->all.record(std::move(got));
                 self->go_on();
             };
-            at.start(all.next(), core::on_notifier(at, std::move(told)));
+            at.start(all.next(), core::on_notifier(at.notifications(), std::move(told)));
         } else if (auto spare = all.next_to_release()) {
             spare->start_release([self = shared_from_this()](release_result, std::error_code) { self->go_on(); });
         } else {
-            core::on_notifier(at, std::move(done))(all.answer());
+            core::on_notifier(at.notifications(), std::move(done))(all.answer());
         }
     }
 };
@@ -112,7 +111,7 @@ std::error_code multi_lock::body::unlock() noexcept {
         mine = inside.extract(me);
     }
     if (mine.empty()) {
-        parts->front()->engine->emit(event_kind::released, parts->front()->name(), {}, errc::not_owner);
+        parts->front()->engine->notifications().emit(event_kind::released, parts->front()->name(), {}, errc::not_owner);
         return errc::not_owner;
     }
     std::error_code ec;
@@ -213,7 +212,7 @@ const multi_hold& multi_lock::hold() const {
         if (mine != body_->inside.end()) return mine->second;
     }
     const errc why = body_->forked() ? errc::forked : errc::not_owner;
-    throw error(why, first.engine->refuse(why, first.name(), "this thread has not locked it").detail);
+    throw error(why, first.engine->policy().refuse(why, first.name(), "this thread has not locked it").detail);
 }
 
 const std::vector<std::string>& multi_lock::names() const noexcept {

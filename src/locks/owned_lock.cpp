@@ -1,6 +1,5 @@
 #include "locks/owned_lock.hpp"
 
-#include "core/calling_back.hpp"
 #include "core/engine.hpp"
 #include "locks/unlock_error.hpp"
 
@@ -35,7 +34,7 @@ owned_lock::owned_lock(client& locks, std::string_view name, claim_options optio
       nesting_(when_held),
       claim_{.name = std::string(name), .capacity = capacity, .weight = capacity, .options = std::move(options)},
       place_(claim_.name) {
-    engine_->check(claim_);
+    engine_->policy().check(claim_);
 }
 
 owned_lock::~owned_lock() {
@@ -93,17 +92,17 @@ attempt owned_lock::acquire(std::uint32_t weight, const wait_options& how) const
 
 void owned_lock::start(std::uint32_t weight, const wait_options& how, unique_function<void(attempt)> done) const {
     core::check_completion(done);
-    call(weight, how).start(*engine_, core::on_notifier(*engine_, std::move(done)));
+    call(weight, how).start(*engine_, core::on_notifier(engine_->notifications(), std::move(done)));
 }
 
 std::optional<refusal> owned_lock::objection(const mortise::hold& old, std::uint32_t weight,
                                              std::initializer_list<std::uint32_t> from) const {
-    const auto no = [&](errc why, const std::string& what) { return engine_->refuse(why, name(), what); };
+    const auto no = [&](errc why, const std::string& what) { return engine_->policy().refuse(why, name(), what); };
     if (engine_->forked()) return no(errc::forked, {});
     const auto& held = core::claimant::of(old);
     if (!held) return no(errc::not_owner, "an empty hold cannot become another");
     const core::claim_terms& terms = held->cohort->terms;
-    if (held->cohort->home != engine_) return no(errc::not_owner, "the hold belongs to another client");
+    if (held->cohort->keeper != engine_) return no(errc::not_owner, "the hold belongs to another client");
     if (terms.name != name()) return no(errc::not_owner, "the hold is of another lock, '" + terms.name + "'");
     if (terms.capacity != claim_.capacity) return no(errc::kind_mismatch, "the hold is not of a shared_mutex");
     if (terms.weight == weight) return no(errc::invalid_option, "the hold is of that kind already");
@@ -128,7 +127,7 @@ attempt owned_lock::exchange(const mortise::hold& old, const wait_options& how, 
 void owned_lock::start_exchange(const mortise::hold& old, const wait_options& how, std::uint32_t weight,
                                 std::initializer_list<std::uint32_t> from, unique_function<void(attempt)> done) const {
     core::check_completion(done);
-    auto told = core::on_notifier(*engine_, std::move(done));
+    auto told = core::on_notifier(engine_->notifications(), std::move(done));
     if (auto no = objection(old, weight, from)) return told(*std::move(no));
     call(weight, how).start(*engine_, std::move(told), core::claimant::of(old));
 }
@@ -144,7 +143,7 @@ lock_reply owned_lock::enter_again(core::reentry::frame& frame) {
 }
 
 lock_reply owned_lock::refuse(errc why, const std::string& what) const {
-    return {why, engine_->refuse(why, name(), what).detail};
+    return {why, engine_->policy().refuse(why, name(), what).detail};
 }
 
 std::error_code owned_lock::unlock(core::owner_key owner) noexcept {
@@ -156,7 +155,7 @@ std::error_code owned_lock::unlock(core::owner_key owner) noexcept {
         return {};
     }
     if (!left.last) {
-        engine_->emit(event_kind::released, name(), {}, errc::not_owner);
+        engine_->notifications().emit(event_kind::released, name(), {}, errc::not_owner);
         return errc::not_owner;
     }
     if (left.last->through == this) inside_.fetch_sub(1);
@@ -169,7 +168,7 @@ std::error_code owned_lock::unlock(core::owner_key owner, std::uint32_t weight) 
     if (engine_->forked()) return errc::forked;
     const core::reentry::frame* frame = frames_->find(place_, owner);
     if (frame != nullptr && frame->weight == weight) return unlock(owner);
-    engine_->emit(event_kind::released, name(), {}, errc::not_owner);
+    engine_->notifications().emit(event_kind::released, name(), {}, errc::not_owner);
     return errc::not_owner;
 }
 

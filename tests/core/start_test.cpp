@@ -15,10 +15,10 @@ namespace {
 using namespace std::chrono_literals;
 
 // What a release was answered.
-class farewell_of {
+class started_release {
 public:
-    explicit farewell_of(hold& h) { h.start_release(taker()); }
-    farewell_of(client& by, const std::string& name, const claim_id& id) { by.start_release(name, id, taker()); }
+    explicit started_release(hold& h) { h.start_release(taker()); }
+    started_release(client& by, const std::string& name, const claim_id& id) { by.start_release(name, id, taker()); }
 
     int answers() const { return mine_->answers; }
     release_result result() const { return mine_->result; }
@@ -73,7 +73,7 @@ protected:
 
 TEST_F(start, a_release_is_answered_once_and_only_where_callbacks_run) {
     hold held = mine.locks.acquire("job");
-    const farewell_of left{held};
+    const started_release left{held};
     EXPECT_FALSE(held);
     EXPECT_FALSE(held.valid());
     EXPECT_TRUE(world.free("job")) << "the store knows, though nobody was told yet";
@@ -90,14 +90,14 @@ TEST_F(start, a_release_is_answered_once_and_only_where_callbacks_run) {
 TEST_F(start, a_release_passes_the_lock_to_the_next_of_this_process) {
     hold held = mine.locks.acquire("job");
     call next(mine.locks, "job");
-    const farewell_of left{held};
+    const started_release left{held};
     world.settle();
     EXPECT_TRUE(next.granted());
     EXPECT_EQ(left.result(), release_result::released);
 }
 
 TEST_F(start, the_handle_may_go_before_the_answer) {
-    std::optional<farewell_of> left;
+    std::optional<started_release> left;
     {
         hold held = mine.locks.acquire("job");
         mine.net->freeze();
@@ -115,8 +115,8 @@ TEST_F(start, the_handle_may_go_before_the_answer) {
 TEST_F(start, a_release_that_the_store_does_not_answer_is_unknown_and_goes_on) {
     hold held = mine.locks.acquire("job");
     mine.net->freeze();
-    const farewell_of left{held};
-    const farewell_of again{held};
+    const started_release left{held};
+    const started_release again{held};
     world.advance(1s - 1ns);
     EXPECT_EQ(left.answers(), 0);
     EXPECT_EQ(again.reason(), errc::busy) << "the first is under way";
@@ -135,14 +135,14 @@ TEST_F(start, a_release_of_a_hold_that_was_lost_says_so) {
     mine.net->fail(verb::renew, fault_plan::for_ever);
     world.advance(1min);
     const hold next = other.locks.acquire("job");
-    const farewell_of left{held};
+    const started_release left{held};
     world.settle();
     EXPECT_EQ(left.result(), release_result::taken_over);
 }
 
 TEST_F(start, a_release_of_nothing_is_answered_too) {
     hold none;
-    const farewell_of left{none};
+    const started_release left{none};
     EXPECT_EQ(left.answers(), 1);
     EXPECT_EQ(left.result(), release_result::unknown);
     EXPECT_EQ(left.reason(), errc::not_owner);
@@ -156,8 +156,8 @@ TEST_F(start, a_detached_claim_is_released_by_its_id) {
         id = held.id();
     }
     EXPECT_FALSE(world.empty());
-    const farewell_of left{other.locks, "job", id};
-    const farewell_of nameless{other.locks, "", id};
+    const started_release left{other.locks, "job", id};
+    const started_release nameless{other.locks, "", id};
     world.settle();
     EXPECT_EQ(left.result(), release_result::released);
     EXPECT_EQ(nameless.reason(), errc::invalid_name);
@@ -192,7 +192,7 @@ TEST_F(start, the_end_of_the_client_answers_what_is_open) {
     std::optional<member> brief = world.join(patient());
     hold held = brief->locks.acquire("job");
     brief->net->freeze();
-    const farewell_of left{held};
+    const started_release left{held};
     const list_of seen{brief->locks};
     brief.reset();
     world.settle();
@@ -202,7 +202,7 @@ TEST_F(start, the_end_of_the_client_answers_what_is_open) {
     EXPECT_EQ(seen.answers(), 1);
     EXPECT_EQ(seen.reason(), errc::closed);
 
-    const farewell_of again{held};
+    const started_release again{held};
     world.settle();
     EXPECT_EQ(again.answers(), 1);
 }
@@ -211,7 +211,7 @@ TEST(start_after_fork, answers_forked_on_the_thread_at_hand) {
     client locks{"memory:"};
     hold held = locks.acquire("job");
     child orphan([&] {
-        const farewell_of left{held};
+        const started_release left{held};
         const list_of seen{locks};
         return left.reason() == errc::forked && seen.reason() == errc::forked ? 0 : 1;
     });

@@ -4,7 +4,7 @@
 //        ^                                          |
 //        +------ held by thread 1, 'a' <---waits for+
 //
-// This part is pure: it is given who waits and who holds, and says which waits go round in a circle. Threads of other
+// This part is pure: it is given who waits and who holds, and says which waits go round in a cycle. Threads of other
 // processes are not seen here, nor are holds that travel as handles: nobody knows who will release those.
 #pragma once
 
@@ -40,11 +40,11 @@ struct owned_lock {
     std::uint32_t weight = 1;
 };
 
-// Each circle as indices into `blocked`, everyone waiting for the next and the last for the first. No owner is in two.
-std::vector<std::vector<std::size_t>> find_circles(const std::vector<blocked_owner>& blocked,
-                                                   const std::vector<owned_lock>& owned);
+// Each cycle as indices into `blocked`, everyone waiting for the next and the last for the first. No owner is in two.
+std::vector<std::vector<std::size_t>> find_cycles(const std::vector<blocked_owner>& blocked,
+                                                  const std::vector<owned_lock>& owned);
 
 // "deadlock: thread 1 holds 'a' and waits for 'b'; thread 2 holds 'b' and waits for 'a'"
-std::string describe_circle(const std::vector<blocked_owner>& blocked, const std::vector<std::size_t>& circle);
+std::string describe_cycle(const std::vector<blocked_owner>& blocked, const std::vector<std::size_t>& cycle);
 
 }  // namespace mortise::inline v0::core

@@ -1,6 +1,5 @@
 // Deadlocks between threads of one process: found, named and broken.
-#include "core/circles.hpp"
-
+#include "core/wait_graph.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>
@@ -34,39 +33,39 @@ owned_lock has(owner_key who, const std::string& name, std::uint32_t weight = 1)
     return {who, {"s", name}, weight};
 }
 
-TEST(circles, of_two_and_of_three_are_found) {
-    EXPECT_THAT(find_circles({waits(1, "b"), waits(2, "a")}, {has(1, "a"), has(2, "b")}),
+TEST(cycles, of_two_and_of_three_are_found) {
+    EXPECT_THAT(find_cycles({waits(1, "b"), waits(2, "a")}, {has(1, "a"), has(2, "b")}),
                 ElementsAre(ElementsAre(0, 1)));
-    const auto three = find_circles({waits(1, "b"), waits(2, "c"), waits(3, "a"), waits(4, "a")},
-                                    {has(1, "a"), has(2, "b"), has(3, "c")});
+    const auto three = find_cycles({waits(1, "b"), waits(2, "c"), waits(3, "a"), waits(4, "a")},
+                                   {has(1, "a"), has(2, "b"), has(3, "c")});
     EXPECT_THAT(three, ElementsAre(UnorderedElementsAre(0, 1, 2))) << "the fourth only waits for them";
 }
 
-TEST(circles, are_not_seen_where_somebody_can_go_on) {
-    EXPECT_THAT(find_circles({}, {has(1, "a")}), IsEmpty());
-    EXPECT_THAT(find_circles({waits(1, "b")}, {has(1, "a"), has(2, "b")}), IsEmpty()) << "2 does not wait";
-    EXPECT_THAT(find_circles({waits(1, "b"), waits(2, "c")}, {has(1, "a"), has(2, "b")}), IsEmpty()) << "a chain";
-    EXPECT_THAT(find_circles({waits(1, "a")}, {has(1, "a")}), IsEmpty()) << "its own is no circle: an upgrade";
-    EXPECT_THAT(find_circles({{1, {"s", "b"}}, {2, {"s", "a"}}}, {{1, {"s", "a"}}, {2, {"t", "b"}}}), IsEmpty())
+TEST(cycles, are_not_seen_where_somebody_can_go_on) {
+    EXPECT_THAT(find_cycles({}, {has(1, "a")}), IsEmpty());
+    EXPECT_THAT(find_cycles({waits(1, "b")}, {has(1, "a"), has(2, "b")}), IsEmpty()) << "2 does not wait";
+    EXPECT_THAT(find_cycles({waits(1, "b"), waits(2, "c")}, {has(1, "a"), has(2, "b")}), IsEmpty()) << "a chain";
+    EXPECT_THAT(find_cycles({waits(1, "a")}, {has(1, "a")}), IsEmpty()) << "its own is no cycle: an upgrade";
+    EXPECT_THAT(find_cycles({{1, {"s", "b"}}, {2, {"s", "a"}}}, {{1, {"s", "a"}}, {2, {"t", "b"}}}), IsEmpty())
         << "another store";
 }
 
-TEST(circles, go_by_weight) {
+TEST(cycles, go_by_weight) {
     constexpr std::uint32_t all = 4;
     const std::vector readers{has(1, "a"), has(2, "b")};
-    EXPECT_THAT(find_circles({waits(1, "b", 1, all), waits(2, "a", 1, all)}, readers), IsEmpty()) << "readers fit";
-    EXPECT_THAT(find_circles({waits(1, "b", all, all), waits(2, "a", all, all)}, readers),
+    EXPECT_THAT(find_cycles({waits(1, "b", 1, all), waits(2, "a", 1, all)}, readers), IsEmpty()) << "readers fit";
+    EXPECT_THAT(find_cycles({waits(1, "b", all, all), waits(2, "a", all, all)}, readers),
                 ElementsAre(ElementsAre(0, 1)));
 }
 
-TEST(circles, that_do_not_touch_are_all_found) {
-    const auto found = find_circles({waits(1, "b"), waits(2, "a"), waits(3, "d"), waits(4, "c"), waits(5, "a")},
-                                    {has(1, "a"), has(2, "b"), has(3, "c"), has(4, "d")});
+TEST(cycles, that_do_not_touch_are_all_found) {
+    const auto found = find_cycles({waits(1, "b"), waits(2, "a"), waits(3, "d"), waits(4, "c"), waits(5, "a")},
+                                   {has(1, "a"), has(2, "b"), has(3, "c"), has(4, "d")});
     EXPECT_THAT(found, UnorderedElementsAre(UnorderedElementsAre(0, 1), UnorderedElementsAre(2, 3)));
 }
 
-TEST(circles, are_told_as_a_story) {
-    EXPECT_EQ(describe_circle({waits(1, "b"), waits(2, "a")}, {0, 1}),
+TEST(cycles, are_told_as_a_story) {
+    EXPECT_EQ(describe_cycle({waits(1, "b"), waits(2, "a")}, {0, 1}),
               "deadlock: thread 1 holds 'a' and waits for 'b'; thread 2 holds 'b' and waits for 'a'");
 }
 

@@ -1,7 +1,6 @@
-#include "core/watching.hpp"
+#include "core/list_poller.hpp"
 
 #include "base/limits.hpp"
-#include "core/engine.hpp"
 
 #include <mortise/error.hpp>
 
@@ -19,50 +18,51 @@ bool same(const held_lock& a, const held_lock& b) {
 
 }  // namespace
 
-lookout::lookout(std::shared_ptr<engine> home, std::string_view name, client::change changed)
-    : home_(std::move(home)), name_(name), changed_(std::move(changed)) {}
+list_poller::list_poller(std::shared_ptr<store_link> link, std::string_view name, client::change changed)
+    : link_(std::move(link)), name_(name), changed_(std::move(changed)) {}
 
-bool lookout::begin() {
+bool list_poller::begin() {
     if (!post_look()) return false;
     keep_time();
     return true;
 }
 
-bool lookout::post_look() {
+bool list_poller::post_look() {
     if (posted_.exchange(true)) return true;
-    return home_->notify([self = shared_from_this()] {
+    return link_->notifications.post([self = shared_from_this()] {
         self->posted_ = false;
         self->look();
     });
 }
 
-void lookout::keep_time() noexcept {
+void list_poller::keep_time() noexcept {
     try {
-        home_->clock().at(home_->clock().now() + pace, [weak = weak_from_this()] {
+        link_->clock.at(link_->clock.now() + pace, [weak = weak_from_this()] {
             const auto self = weak.lock();
-            if (self && !self->home_->shut() && self->post_look()) self->keep_time();
+            if (self && !self->link_->shut.load() && self->post_look()) self->keep_time();
         });
     } catch (const std::exception&) {  // no timer to be had: the client has ended
     }
 }
 
-void lookout::look() {
-    if (home_->shut() || home_->forked()) return;
+void list_poller::look() {
+    if (!link_->usable()) return;
     {
         const std::scoped_lock guard{calling_};
-        const spi::time_point now = home_->clock().now();
-        if (stopped_ || (asked_ && now - *asked_ < home_->options().patience)) return;
+        const spi::time_point now = link_->clock.now();
+        if (stopped_ || (asked_ && now - *asked_ < link_->options.patience)) return;
         if (asked_ && failed_ != errc::unreachable) tell(errc::unreachable);
         if (stopped_) return;
         asked_ = now;
     }
-    home_->store().list([weak = weak_from_this()](spi::listing all) {
+    link_->store.list([weak = weak_from_this()](spi::listing all) {
         const auto self = weak.lock();
-        if (self) self->home_->notify([self, all = std::move(all)]() mutable { self->seen(std::move(all)); });
+        if (self)
+            self->link_->notifications.post([self, all = std::move(all)]() mutable { self->seen(std::move(all)); });
     });
 }
 
-void lookout::seen(spi::listing all) {
+void list_poller::seen(spi::listing all) {
     const std::scoped_lock guard{calling_};
     asked_.reset();
     if (stopped_) return;
@@ -77,7 +77,7 @@ void lookout::seen(spi::listing all) {
     if (!known) tell({});
 }
 
-void lookout::tell(std::error_code failed) {
+void list_poller::tell(std::error_code failed) {
     told_ = true;
     failed_ = failed;
     try {
@@ -86,19 +86,20 @@ void lookout::tell(std::error_code failed) {
     }
 }
 
-void lookout::stop() noexcept {
-    if (home_->forked()) return;  // the parent's
+void list_poller::stop() noexcept {
+    if (link_->forked()) return;  // the parent's
     const std::scoped_lock guard{calling_};
     stopped_ = true;
 }
 
-watching watch(std::shared_ptr<engine> home, std::string_view name, client::change changed) {
+watching watch(std::shared_ptr<store_link> link, const claim_policy& policy, std::string_view name,
+               client::change changed) {
     if (!changed) throw error(errc::invalid_option, "watch: the callback is empty; give one that can be called");
     if (!name.empty()) base::check_name(name);
-    if (home->forked()) throw error(errc::forked, "watch: " + make_error_code(errc::forked).message());
-    if (const std::string cannot = home->cannot_list(); !cannot.empty())
-        throw error(errc::unsupported, "watch (" + home->shown_as() + "): " + cannot);
-    const auto begun = std::make_shared<lookout>(home, name, std::move(changed));
+    if (link->forked()) throw error(errc::forked, "watch: " + make_error_code(errc::forked).message());
+    if (const std::string cannot = policy.cannot_list(); !cannot.empty())
+        throw error(errc::unsupported, "watch (" + policy.shown_as() + "): " + cannot);
+    const auto begun = std::make_shared<list_poller>(std::move(link), name, std::move(changed));
     if (!begun->begin()) throw error(errc::exhausted, "watch: there is no thread to run the callback on");
     return watching{begun};
 }
@@ -106,17 +107,17 @@ watching watch(std::shared_ptr<engine> home, std::string_view name, client::chan
 }  // namespace core
 
 watching::watching() noexcept = default;
-watching::watching(std::shared_ptr<core::lookout> begun) noexcept : lookout_(std::move(begun)) {}
+watching::watching(std::shared_ptr<core::list_poller> begun) noexcept : poller_(std::move(begun)) {}
 watching::watching(watching&&) noexcept = default;
 watching& watching::operator=(watching&& other) noexcept {
     if (this != &other) {
-        if (lookout_) lookout_->stop();
-        lookout_ = std::move(other.lookout_);
+        if (poller_) poller_->stop();
+        poller_ = std::move(other.poller_);
     }
     return *this;
 }
 watching::~watching() {
-    if (lookout_) lookout_->stop();
+    if (poller_) poller_->stop();
 }
 
 }  // namespace mortise::inline v0

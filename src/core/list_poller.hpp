@@ -1,5 +1,8 @@
-// How a watch looks at the store: again and again, telling what is different.
+// How a watch looks at the store: it lists again and again, and tells what is different.
 #pragma once
+
+#include "core/claim_policy.hpp"
+#include "core/store_link.hpp"
 
 #include <mortise/client.hpp>
 #include <mortise/config.hpp>
@@ -17,15 +20,13 @@
 
 namespace mortise::inline v0::core {
 
-class engine;
-
-// Stores differ in whether they can tell of changes; all of them can list, so a watch is a list now and then. The clock's
-// thread only keeps the time: a list may take long where a store is stuck, and is asked for on the notifier thread.
-class lookout : public std::enable_shared_from_this<lookout> {
+// Stores differ in whether they can tell of changes, so a watch is a list now and then. The clock's thread only keeps the
+// time: a list may take long where a store is stuck, and is asked for on the notifier thread.
+class list_poller : public std::enable_shared_from_this<list_poller> {
 public:
     static constexpr spi::duration pace = std::chrono::milliseconds{200};
 
-    lookout(std::shared_ptr<engine> home, std::string_view name, client::change changed);
+    list_poller(std::shared_ptr<store_link> link, std::string_view name, client::change changed);
 
     bool begin();  // false: there is no thread to run the callback on
     void stop() noexcept;
@@ -37,7 +38,7 @@ private:
     void seen(spi::listing all);
     void tell(std::error_code failed);
 
-    const std::shared_ptr<engine> home_;
+    const std::shared_ptr<store_link> link_;
     const std::string name_;
     client::change changed_;
 
@@ -50,6 +51,8 @@ private:
     std::atomic<bool> posted_{false};       // a look has not begun yet: the notifier is busy
 };
 
-watching watch(std::shared_ptr<engine> home, std::string_view name, client::change changed);
+// The link keeps its client alive.
+watching watch(std::shared_ptr<store_link> link, const claim_policy& policy, std::string_view name,
+               client::change changed);
 
 }  // namespace mortise::inline v0::core

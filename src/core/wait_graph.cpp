@@ -1,4 +1,4 @@
-#include "core/circles.hpp"
+#include "core/wait_graph.hpp"
 
 #include "base/text.hpp"
 
@@ -15,14 +15,14 @@ struct search {
     std::vector<mark> marks;
     std::vector<std::size_t> path{};
 
-    // Follows whom everyone waits for; a step back onto the path closes a circle.
+    // Follows whom everyone waits for; a step back onto the path closes a cycle.
     std::vector<std::size_t> from(std::size_t n) {
         marks[n] = mark::on_the_way;
         path.push_back(n);
         for (const std::size_t next : ways[n]) {
             if (marks[next] == mark::on_the_way) return {std::find(path.begin(), path.end(), next), path.end()};
             if (marks[next] == mark::done) continue;
-            if (auto circle = from(next); !circle.empty()) return circle;
+            if (auto cycle = from(next); !cycle.empty()) return cycle;
         }
         marks[n] = mark::done;
         path.pop_back();
@@ -40,8 +40,8 @@ bool conflict(const blocked_owner& wants, const owned_lock& has) noexcept {
 
 }  // namespace
 
-std::vector<std::vector<std::size_t>> find_circles(const std::vector<blocked_owner>& blocked,
-                                                   const std::vector<owned_lock>& owned) {
+std::vector<std::vector<std::size_t>> find_cycles(const std::vector<blocked_owner>& blocked,
+                                                  const std::vector<owned_lock>& owned) {
     std::unordered_map<owner_key, std::size_t> node;
     for (std::size_t i = 0; i < blocked.size(); ++i) node.emplace(blocked[i].who, i);
     std::unordered_map<std::string, std::vector<const owned_lock*>> holders;  // by name: stores rarely share any
@@ -57,21 +57,21 @@ std::vector<std::vector<std::size_t>> find_circles(const std::vector<blocked_own
                 ways[i].push_back(node.at(o->who));
     }
 
-    std::vector<std::vector<std::size_t>> circles;
+    std::vector<std::vector<std::size_t>> cycles;
     search through{ways, std::vector(blocked.size(), search::mark::unseen)};
     for (std::size_t i = 0; i < blocked.size(); ++i) {
         if (through.marks[i] != search::mark::unseen) continue;
-        if (auto circle = through.from(i); !circle.empty()) circles.push_back(std::move(circle));
+        if (auto cycle = through.from(i); !cycle.empty()) cycles.push_back(std::move(cycle));
         through.forget_the_way();
     }
-    return circles;
+    return cycles;
 }
 
-std::string describe_circle(const std::vector<blocked_owner>& blocked, const std::vector<std::size_t>& circle) {
+std::string describe_cycle(const std::vector<blocked_owner>& blocked, const std::vector<std::size_t>& cycle) {
     std::string text = "deadlock: ";
-    for (std::size_t i = 0; i < circle.size(); ++i) {
-        const blocked_owner& one = blocked[circle[i]];
-        const blocked_owner& before = blocked[circle[(i + circle.size() - 1) % circle.size()]];
+    for (std::size_t i = 0; i < cycle.size(); ++i) {
+        const blocked_owner& one = blocked[cycle[i]];
+        const blocked_owner& before = blocked[cycle[(i + cycle.size() - 1) % cycle.size()]];
         text += (i == 0 ? "" : "; ") + one.shown_as + " holds " + base::quoted(before.on.name) + " and waits for " +
                 base::quoted(one.on.name);
     }

@@ -1,0 +1,102 @@
+#include "core/claim_policy.hpp"
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+
+#include <mortise/duration.hpp>
+#include <mortise/error.hpp>
+
+#include <chrono>
+#include <functional>
+#include <utility>
+
+namespace mortise::inline v0::core {
+
+claim_policy::claim_policy(const client_options& options, const mortise::promises& promises, std::string shown_as)
+    : options_(options),
+      promises_(promises),
+      label_(std::make_shared<const std::string>(options.label.value())),
+      shown_as_(std::move(shown_as)) {}
+
+refusal claim_policy::refuse(std::error_code why, std::string_view name, const std::string& what) const {
+    return {.reason = why,
+            .detail = "lock " + base::quoted(name) + " (" + shown_as_ + "): " + (what.empty() ? why.message() : what)};
+}
+
+void claim_policy::check(const claim& wanted) const {
+    base::check(wanted);
+    if (const auto no = not_promised(wanted)) throw error(no->reason, no->describe());
+}
+
+std::optional<refusal> claim_policy::not_promised(const claim& wanted) const {
+    const auto cannot = [&](const std::string& what) {
+        return refuse(errc::unsupported, wanted.name, "the " + promises_.store + " store does not promise " + what);
+    };
+    const claim_options& o = wanted.options;
+    if (o.require_token && !promises_.tokens)
+        return refuse(errc::no_token, wanted.name, "the store has no fencing tokens, and require_token demands them");
+    if (o.order == order::fifo && !promises_.fifo)
+        return cannot("first come, first served (order::fifo); use order::any");
+    if (o.kept_by == kept_by::lease && !promises_.detached)
+        return cannot("detached claims (kept_by::lease); use kept_by::process");
+    if (o.lease && !promises_.leases) return cannot("leases; leave claim_options::lease unset");
+    if (durability_of(o) > 0 && !promises_.replicas) return cannot("to wait for replicas (durability::wait)");
+    if (wanted.capacity > promises_.most_capacity) return cannot("a capacity of " + std::to_string(wanted.capacity));
+    const auto lease = lease_of(o);
+    if (o.renew == renew::off && lease && promises_.longest_lease && *lease > *promises_.longest_lease)
+        return cannot("a lease of more than " + base::readable(*promises_.longest_lease) +
+                      " without renewal (renew::off)");
+    if (lease && margin_of(*lease) > *lease / 2)
+        return refuse(errc::invalid_option, wanted.name,
+                      "of a lease of " + base::readable(*lease) + " the margin and drift of the client take " +
+                          base::readable(margin_of(*lease)) + "; use a longer lease or a smaller margin");
+    return std::nullopt;
+}
+
+std::string claim_policy::cannot_list() const {
+    return promises_.lists ? std::string{} : "the " + promises_.store + " store does not promise lists of locks";
+}
+
+std::optional<spi::duration> claim_policy::lease_of(const claim_options& o) const {
+    if (o.lease) return o.lease;
+    if (options_.lease) return options_.lease;
+    if (o.kept_by == kept_by::lease && !promises_.default_lease) return std::chrono::seconds{30};
+    return promises_.default_lease;
+}
+
+unsigned claim_policy::durability_of(const claim_options& o) const {
+    return o.durability.value_or(options_.durability).replicas;
+}
+
+spi::duration claim_policy::margin_of(spi::duration lease) const {
+    return options_.margin + std::chrono::duration_cast<spi::duration>(lease * options_.drift);
+}
+
+core::lease claim_policy::lease_of(const spi::grant& given, const claim_terms& terms) const {
+    return core::lease({.life = given.lease,
+                        .renewed = terms.renewed,
+                        .margin = margin_of(given.grace.value_or(given.lease.value_or(spi::duration::zero()))),
+                        .grace = given.grace},
+                       given.counted_from);
+}
+
+claim_terms claim_policy::terms_of(claim& wanted) const {
+    claim_options& o = wanted.options;
+    claim_terms terms;
+    terms.name = wanted.name.take();
+    terms.name_hash = std::hash<std::string_view>{}(terms.name);
+    terms.label = o.label.empty() ? label_ : std::make_shared<const std::string>(o.label.take());
+    terms.lease = lease_of(o);
+    terms.capacity = wanted.capacity;
+    terms.weight = wanted.weight;
+    terms.replicas = durability_of(o);
+    terms.order = o.order;
+    terms.lazy = o.release == release_mode::lazy;
+    terms.renewed = o.renew == renew::on;
+    terms.detached = o.kept_by == kept_by::lease;
+    terms.shareable = options_.hand_over_turns > 1 && o.hand_over == hand_over::on && o.order == order::any &&
+                      wanted.weight == wanted.capacity && terms.renewed && !terms.detached;
+    return terms;
+}
+
+}  // namespace mortise::inline v0::core

@@ -1,0 +1,574 @@
+#include "core/claim_table.hpp"
+
+#include "core/request_pace.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace mortise::inline v0::core {
+namespace {
+
+// What a store that can be reached does not leave a request without.
+constexpr spi::duration silence = std::chrono::milliseconds{100};
+
+// What somebody still holds, and nobody else is about to replace.
+std::error_code not_replaceable(const claimant& call) {
+    if (call.is.load() != claimant::phase::holding) return errc::not_owner;
+    if (call.cohort->is != cohort::state::held) return errc::lost;
+    return call.cohort->being_replaced ? make_error_code(errc::would_deadlock) : std::error_code{};
+}
+
+std::string silence_of(const cohort& c) {
+    return c.asked->trouble.empty() ? "the store did not answer; is it running, and is the address right?"
+                                    : "the store did not answer: " + c.asked->trouble;
+}
+
+// From now on the next look is at `due`: to renew what is held, to ask again for what is not; never at max().
+void look_at(schedule& looks, const std::shared_ptr<cohort>& c, spi::time_point due) {
+    if (due != spi::time_point::max()) {
+        looks.watch(c, due, c->is == cohort::state::held ? c->lease.may_join() : due);
+    } else if (c->watched) {
+        looks.forget(*c);
+    }
+    c->watched = due != spi::time_point::max();
+}
+
+void refuse_line(const claim_policy& policy, cohort& c, std::error_code why, const std::string& what, actions& todo) {
+    for (const auto& call : c.line) {
+        call->is = claimant::phase::over;
+        todo.refused.emplace_back(call, policy.refuse(why, c.terms.name, what));
+    }
+    c.line.clear();
+}
+
+// The first in line holds.
+void pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo) {
+    todo.granted = std::move(c->line.front());
+    c->line.pop_front();
+    claimant& next = *todo.granted;
+    next.cohort = c;
+    next.turn = c->turn;
+    todo.granted_after = now - std::exchange(next.since, now);
+    next.is = claimant::phase::holding;
+    c->holder = todo.granted;
+}
+
+}  // namespace
+
+claim_table::claim_table(const claim_policy& policy, place here, event_sink& events, schedule& looks,
+                         release_log& releases)
+    : policy_(policy), here_(std::move(here)), events_(events), looks_(looks), releases_(releases) {}
+
+void claim_table::shard::insert(const std::shared_ptr<cohort>& c) {
+    if (c->terms.shareable) {
+        joinable.insert(c);
+    } else {
+        solo.insert(c);
+    }
+}
+
+void claim_table::shard::erase(const cohort& c) {
+    if (c.terms.shareable) {
+        joinable.erase(joinable.find(name_key(c.terms)));
+    } else {
+        solo.erase(solo.find(c.id));
+    }
+}
+
+std::shared_ptr<cohort> claim_table::shard::find(const name_key& name, const claim_id& id) const {
+    if (const auto it = joinable.find(name); it != joinable.end() && (*it)->id == id) return *it;
+    const auto it = solo.find(id);
+    return it == solo.end() ? nullptr : *it;
+}
+
+// The cohort in whose line the call stands now: the one it joined, or the one that took over the line.
+const std::shared_ptr<cohort>& claim_table::shard::of(const claimant& call) const {
+    if (call.cohort->is != cohort::state::ended) return call.cohort;
+    return *joinable.find(name_key(call.cohort->terms));
+}
+
+std::vector<std::shared_ptr<cohort>> claim_table::shard::all() const {
+    std::vector<std::shared_ptr<cohort>> both(joinable.begin(), joinable.end());
+    both.insert(both.end(), solo.begin(), solo.end());
+    return both;
+}
+
+std::error_code claim_table::join(const std::shared_ptr<claimant>& call, claim_terms& terms,
+                                  const std::shared_ptr<hold_keeper>& keeper, const claimant* instead_of,
+                                  spi::time_point now, actions& todo) {
+    claimant::wait& w = *call->waiting;
+    shard& s = shard_of(terms.name_hash);
+    std::scoped_lock guard{s.mutex};
+    std::error_code too_late;
+    if (closed_.load()) {
+        too_late = errc::closed;
+    } else if (w.stopped) {
+        too_late = errc::cancelled;
+    } else if (instead_of != nullptr) {
+        too_late = not_replaceable(*instead_of);
+    }
+    if (too_late) {
+        call->is = claimant::phase::over;
+        return too_late;
+    }
+    todo.now = now;
+    if (terms.shareable) {
+        const auto found = s.joinable.find(name_key(terms));
+        if (found == s.joinable.end()) {
+            // It is the first of its name.
+        } else if (!(*found)->terms.interchangeable(terms)) {
+            terms.shareable = false;  // other options: on its own
+        } else if (w.no_wait) {
+            call->cohort = *found;
+            call->is = claimant::phase::over;
+            todo.refused.emplace_back(call, in_the_way(**found, errc::busy, (*found)->line.size(), now));
+            return {};
+        } else {
+            call->cohort = *found;
+            w.place = (*found)->line.insert((*found)->line.end(), call);
+            events_.emit(event_kind::waited, (*found)->terms.name);
+            return {};
+        }
+    }
+    auto c = std::make_shared<core::cohort>(keeper, std::move(terms));
+    if (instead_of != nullptr) {
+        c->instead_of = instead_of->cohort;
+        c->instead_of->being_replaced = true;
+    }
+    call->cohort = c;
+    w.place = c->line.insert(c->line.end(), call);
+    s.insert(c);
+    todo.ask = std::move(c);
+    return {};
+}
+
+actions claim_table::leave(const std::shared_ptr<claimant>& call, std::size_t name_hash, errc why,
+                           const std::string& what, spi::time_point now) {
+    actions todo;
+    shard& s = shard_of(name_hash);
+    std::scoped_lock guard{s.mutex};
+    if (call->is.load() != claimant::phase::waiting) return todo;
+    if (!call->cohort) {  // not in line yet: join() will see the mark
+        call->waiting->stopped = true;
+        return todo;
+    }
+    const std::shared_ptr<core::cohort> c = s.of(*call);
+    if (call->waiting->leaves_for != errc{}) return todo;
+    std::optional<std::size_t> ahead = 0;  // not counted in a crowd that leaves all at once
+    for (auto at = c->line.begin(); ahead && at != call->waiting->place; ++at)
+        ahead = *ahead < 1000 ? std::optional{*ahead + 1} : std::nullopt;
+    // A silent store is told apart from one that is slower than a short wait, and from a thread of ours that has
+    // not got round to asking it.
+    const bool unheard = why == errc::timed_out && c->asked && !c->asked->standing && !c->calling &&
+                         now - std::max(c->asked->failing_since, call->since) >= silence;
+    if (c->instead_of && !unheard) {
+        // The store may have granted it just now, and ended what it replaces. It is asked, not told.
+        call->waiting->leaves_for = why;
+        call->waiting->leaves_because = what;
+        call->waiting->no_wait = true;
+        todo.ask = c;
+        return todo;
+    }
+    refusal no = in_the_way(*c, unheard ? errc::unreachable : why, ahead, now);
+    const bool held_up = why == errc::timed_out && c->asked && !c->asked->trouble.empty();
+    const std::string because = !what.empty() ? what
+                                : unheard     ? silence_of(*c)
+                                : held_up     ? c->asked->trouble
+                                              : std::string{};
+    if (!because.empty()) no.detail = policy_.refuse(no.reason, c->terms.name, because).detail;
+    todo.refused.emplace_back(call, std::move(no));
+    call->is = claimant::phase::over;
+    c->line.erase(call->waiting->place);
+    if (c->line.empty() && c->is != cohort::state::held) {  // nobody wants it any more
+        todo.release = {c, release_log::ticket(releases_)};
+        end(c);
+    }
+    return todo;
+}
+
+std::optional<spi::claim_request> claim_table::request(cohort& c, spi::time_point sent) {
+    std::scoped_lock guard{mutex_of(c.terms.name_hash)};
+    if (!c.waits()) return std::nullopt;
+    c.in_flight.store(true, std::memory_order_relaxed);
+    ++c.asked->unanswered;
+    c.asked->failing_since = std::min(c.asked->failing_since, sent);
+    return spi::claim_request{.name = c.terms.name,
+                              .id = c.id,
+                              .capacity = c.terms.capacity,
+                              .weight = c.terms.weight,
+                              .lease = c.terms.lease,
+                              .renew = c.terms.renewed ? renew::on : renew::off,
+                              .kept_by = c.terms.detached ? kept_by::lease : kept_by::process,
+                              .queue = c.would_queue(),
+                              .order = c.terms.order,
+                              .label = *c.terms.label,
+                              .instead_of = c.instead_of ? c.instead_of->id : claim_id{},
+                              .replicas = c.terms.replicas,
+                              .wait_slot = c.line.empty() ? 0 : c.line.front()->waiting->wait_slot};
+}
+
+void claim_table::requested(const std::shared_ptr<cohort>& c, spi::time_point due) {
+    if (!c->in_flight.load(std::memory_order_acquire)) return;
+    std::scoped_lock guard{mutex_of(c->terms.name_hash)};
+    if (c->is != cohort::state::ended && c->in_flight) look_at(looks_, c, due);
+}
+
+actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, bool queues,
+                              spi::claim_answer&& answer, spi::time_point now) {
+    using verdict = spi::claim_answer::verdict;
+    actions todo;
+    std::scoped_lock guard{mutex_of(c->terms.name_hash)};
+    if (c->is == cohort::state::held) return todo;  // a repeat of what we know
+    if (c->is == cohort::state::ended) {            // we had given up: it must not stay behind
+        if (answer.is == verdict::granted || answer.is == verdict::queued)
+            todo.release = {c, release_log::ticket(releases_)};
+        return todo;
+    }
+    if (answer.is == verdict::unknown) {
+        if (!answer.detail.empty()) c->asked->trouble = std::move(answer.detail);
+        const client_options& options = policy_.options();
+        // There may be nobody to ask: a call that does not wait can end with that.
+        const bool impatient = answer.unreached && !c->would_queue();
+        no_answer(c, answer.reason ? answer.reason : make_error_code(errc::unreachable), now,
+                  impatient ? options.try_patience.value_or(options.patience) : options.patience, todo);
+        if (c->is != cohort::state::ended) look_at(looks_, c, now + pause_after_failure(*c));
+        return todo;
+    }
+    c->in_flight.store(false, std::memory_order_release);
+    if (c->asked->unanswered > 0) --c->asked->unanswered;
+    c->asked->failures = 0;
+    if (answer.is == verdict::granted) {
+        c->asked->trouble.clear();
+        answer.grant.counted_from = std::min(answer.grant.counted_from, sent);
+        take(c, answer.grant, now, todo);
+        return todo;
+    }
+    c->asked->trouble = answer.is == verdict::queued ? std::move(answer.detail) : std::string{};
+    c->asked->failing_since = spi::time_point::max();
+    const bool first = !c->asked->standing;
+    c->asked->standing = std::move(answer.standing);
+    c->asked->heard = now;
+    if (answer.is == verdict::refused && answer.reason == errc::cancelled) {
+        withdraw(c, todo);  // the grant ended before its reply arrived: ask anew, as somebody else
+        succeed(c, todo);
+    } else if (answer.is == verdict::refused) {
+        refuse_line(policy_, *c, answer.reason, answer.detail, todo);
+        withdraw(c, todo);
+    } else if (answer.is == verdict::busy) {
+        if (first && queues) events_.emit(event_kind::waited, c->terms.name);
+        busy(c, queues, now, todo);
+    } else {
+        c->is = cohort::state::queued;
+        if (first) events_.emit(event_kind::waited, c->terms.name);
+        look_at(looks_, c, now + pause_while_queued(*c, policy_.options().patience));
+    }
+    return todo;
+}
+
+bool claim_table::granted(std::string_view name, const claim_id& id, const spi::grant& given, spi::time_point now,
+                          actions& todo) {
+    const name_key key{name};
+    shard& s = shard_of(key.hash);
+    std::scoped_lock guard{s.mutex};
+    const auto c = s.find(key, id);
+    if (!c) return false;
+    if (c->is != cohort::state::held) take(c, given, now, todo);
+    return true;
+}
+
+actions claim_table::lost(std::string_view name, const claim_id& id, spi::time_point now) {
+    actions todo;
+    const name_key key{name};
+    shard& s = shard_of(key.hash);
+    std::scoped_lock guard{s.mutex};
+    const auto c = s.find(key, id);
+    if (!c) return todo;
+    if (c->is == cohort::state::held) {
+        apply(c, c->lease.revoked(), errc::lost, now, todo);
+    } else {  // thrown out of the line: ask anew, as somebody else
+        withdraw(c, todo);
+        succeed(c, todo);
+    }
+    return todo;
+}
+
+bool claim_table::look(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo) {
+    std::scoped_lock guard{mutex_of(c->terms.name_hash)};
+    if (c->is == cohort::state::held) {
+        const bool joins = now < c->lease.due() && now >= c->lease.may_join();
+        lease::step step = c->lease.poll(now);
+        if (joins) step.renew = c->lease.ask_early(now);
+        apply(c, step, errc::unreachable, now, todo);
+        return step.renew;
+    }
+    if (!c->waits()) return false;
+    // The request was not answered in time, or it is time to look again.
+    if (c->in_flight) no_answer(c, errc::unreachable, now, policy_.options().patience, todo);
+    if (c->is != cohort::state::ended) todo.ask = c;
+    return false;
+}
+
+bool claim_table::renew_early(const std::shared_ptr<cohort>& c, spi::time_point now) {
+    std::scoped_lock guard{mutex_of(c->terms.name_hash)};
+    if (c->is != cohort::state::held || !c->lease.ask_early(now)) return false;
+    look_at(looks_, c, c->lease.due());
+    return true;
+}
+
+actions claim_table::renewed(const std::shared_ptr<cohort>& c, spi::renewal_answer answer, spi::time_point sent,
+                             spi::time_point now) {
+    actions todo;
+    std::scoped_lock guard{mutex_of(c->terms.name_hash)};
+    if (c->is != cohort::state::held) return todo;
+    const spi::duration slack = c->lease.deadline() - now;
+    if (answer == spi::renewal_answer::lost && c->being_replaced) answer = spi::renewal_answer::unknown;
+    const lease::step step = c->lease.answered(answer, sent, now);
+    if (answer == spi::renewal_answer::renewed && !step.lost)
+        events_.emit(event_kind::renewed, c->terms.name, c->token(), {}, slack);
+    apply(c, step, answer == spi::renewal_answer::lost ? errc::lost : errc::unreachable, now, todo);
+    return todo;
+}
+
+actions claim_table::revoked(const std::shared_ptr<cohort>& c, spi::time_point now) {
+    actions todo;
+    std::scoped_lock guard{mutex_of(c->terms.name_hash)};
+    if (c->is == cohort::state::held && !c->being_replaced) apply(c, c->lease.revoked(), errc::lost, now, todo);
+    return todo;
+}
+
+auto claim_table::doubt_all(spi::time_point now) -> doubts {
+    doubts found;
+    each([&](const std::shared_ptr<cohort>& c) {
+        if (c->is == cohort::state::queued) found.waiting.push_back(c);
+        if (c->is != cohort::state::held) return;
+        if (!c->terms.renewed) {
+            found.fixed.push_back(c);
+        } else if (c->lease.ask_again(now)) {
+            look_at(looks_, c, c->lease.due());
+            found.renewing.push_back(c);
+        }
+    });
+    return found;
+}
+
+auto claim_table::release(const std::shared_ptr<claimant>& call, spi::time_point now) -> departure {
+    departure left;
+    const auto c = call->cohort;
+    std::scoped_lock guard{mutex_of(c->terms.name_hash)};
+    if (closed_.load() && call->is.exchange(claimant::phase::over) == claimant::phase::holding) call->closed = true;
+    if (call->is.load() != claimant::phase::holding) {
+        left.why = call->closed ? errc::closed : call->releasing ? errc::busy : errc{};
+        left.result = call->result;
+        left.silent = true;
+        return left;
+    }
+    left.todo.now = now;
+    call->is = claimant::phase::over;
+    call->releasing = true;
+    left.watched = std::move(call->watched);
+    left.held_for = now - call->since;
+    c->holder.reset();
+    left.was_lost = c->is == cohort::state::ended || now >= c->lease.deadline();
+    if (!left.was_lost && may_pass_on(*c, now)) {
+        ++c->turn;
+        pass_on(c, now, left.todo);
+        call->result = release_result::released;
+        call->releasing = false;
+        return left;
+    }
+    left.todo.release = {c, release_log::ticket(releases_)};
+    if (c->is == cohort::state::held) {
+        end(c);
+        succeed(c, left.todo);
+    }
+    return left;
+}
+
+void claim_table::forget(claimant& call) noexcept {
+    const auto c = call.cohort;
+    std::scoped_lock guard{mutex_of(c->terms.name_hash)};
+    if (call.is.exchange(claimant::phase::over) == claimant::phase::holding && c->is == cohort::state::held) end(c);
+}
+
+actions claim_table::close(spi::time_point now, std::vector<claim_release>& releases) {
+    actions todo;
+    todo.now = now;
+    closed_.store(true);
+    each([&](const std::shared_ptr<cohort>& c) {
+        const bool kept = c->terms.detached && c->is == cohort::state::held;
+        refuse_line(policy_, *c, errc::closed, {}, todo);
+        if (const auto holder = c->holder.lock()) {
+            holder->is = claimant::phase::over;
+            holder->closed = true;
+        }
+        if (!kept) releases.push_back({c, release_log::ticket(releases_)});
+        end(c);
+    });
+    return todo;
+}
+
+std::shared_ptr<claimant> claim_table::holder_of(std::string_view name, const claim_id& id) {
+    const name_key key{name};
+    shard& s = shard_of(key.hash);
+    std::scoped_lock guard{s.mutex};
+    const auto c = s.find(key, id);
+    return c ? c->holder.lock() : nullptr;
+}
+
+void claim_table::each(const std::function<void(const std::shared_ptr<cohort>&)>& visit) {
+    for (shard& s : shards_) {
+        std::scoped_lock guard{s.mutex};
+        for (const auto& c : s.all()) visit(c);
+    }
+}
+
+void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given, spi::time_point now, actions& todo) {
+    c->lease = policy_.lease_of(given, c->terms);
+    c->counter = given.counter;
+    if (c->lease.deadline() <= now) {  // it took so long that the lease is over: never a late yes
+        no_answer(c, errc::unreachable, now, policy_.options().patience, todo);
+        if (c->is == cohort::state::ended) return;
+        todo.release = {c, release_log::ticket(releases_)};
+        end(c);
+        succeed(c, todo);
+        if (const auto next = std::exchange(todo.ask, nullptr))
+            look_at(looks_, next, now + std::chrono::milliseconds{10});
+        return;
+    }
+    c->asked.reset();
+    c->in_flight.store(false, std::memory_order_release);
+    c->is = cohort::state::held;
+    if (const auto old = std::exchange(c->instead_of, nullptr)) {
+        // Its place was taken: it ends, and the store knows.
+        old->being_replaced = false;
+        if (old->is == cohort::state::held) {
+            if (const auto holder = old->holder.lock()) {
+                holder->is = claimant::phase::over;
+                holder->result = release_result::released;
+            }
+            old->holder.reset();
+            end(old);
+            succeed(old, todo);
+        }
+    }
+    c->valid_until.store(c->lease.deadline(), std::memory_order_release);
+    pass_on(c, now, todo);
+    look_at(looks_, c, c->lease.due());
+}
+
+bool claim_table::may_pass_on(const cohort& c, spi::time_point now) const {
+    if (!c.terms.shareable || c.line.empty() || c.turn + 1u >= policy_.options().hand_over_turns) return false;
+    if (c.being_replaced) return false;  // the store may have ended it already
+    if (c.lease.now_is() != lease::state::held) return false;
+    return c.lease.deadline() - now >= c.lease.span() / 2;
+}
+
+// Not granted and not queued: those who do not wait are answered. For the others a store that queues is asked to do so at
+// once; one that was asked to and did not is polled.
+void claim_table::busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, actions& todo) {
+    std::size_t place = 0;
+    for (auto it = c->line.begin(); it != c->line.end();) {
+        const std::shared_ptr<claimant> call = *it;
+        if (!call->waiting->no_wait) {
+            ++it;
+            continue;
+        }
+        call->is = claimant::phase::over;
+        const claimant::wait& w = *call->waiting;
+        refusal no = in_the_way(*c, w.leaves_for != errc{} ? w.leaves_for : errc::busy, place++, now);
+        if (!w.leaves_because.empty()) no.detail = policy_.refuse(no.reason, c->terms.name, w.leaves_because).detail;
+        todo.refused.emplace_back(call, std::move(no));
+        it = c->line.erase(it);
+    }
+    if (c->line.empty()) {
+        withdraw(c, todo);
+    } else if (queues) {
+        look_at(looks_, c, now + pause_while_polling(*c));
+    } else {
+        todo.ask = c;
+    }
+}
+
+// A request failed or was not answered. It is repeated with the same id, until `patience` is over.
+void claim_table::no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now,
+                            spi::duration patience, actions& todo) {
+    c->in_flight.store(false, std::memory_order_release);
+    ++c->asked->failures;
+    if (now - c->asked->failing_since < patience) {
+        events_.emit(event_kind::retried, c->terms.name, {}, why);
+        return;
+    }
+    refuse_line(policy_, *c, errc::unreachable, silence_of(*c), todo);
+    todo.release = {c, release_log::ticket(releases_)};  // it may have been granted without our knowing
+    end(c);
+}
+
+// A claim that is not wanted any more and that the store does not have, as far as its last answer goes. It had it in its
+// line, or an earlier request may still put it there: then it is released, so that nothing stays behind.
+void claim_table::withdraw(const std::shared_ptr<cohort>& c, actions& todo) {
+    if (c->is == cohort::state::queued || c->asked->unanswered > 0) todo.release = {c, release_log::ticket(releases_)};
+    end(c);
+}
+
+void claim_table::end(const std::shared_ptr<cohort>& c) {
+    c->is = cohort::state::ended;
+    c->valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
+    look_at(looks_, c, spi::time_point::max());
+    shard_of(c->terms.name_hash).erase(*c);
+    if (c->instead_of) c->instead_of->being_replaced = false;
+}
+
+// Whoever is still in line goes on with a new claim.
+void claim_table::succeed(const std::shared_ptr<cohort>& c, actions& todo) {
+    if (c->line.empty()) return;
+    auto next = std::make_shared<core::cohort>(c->keeper, c->terms);
+    next->line.swap(c->line);
+    if (!c->terms.shareable) next->line.front()->cohort = next;
+    if (c->instead_of) {
+        next->instead_of = c->instead_of;
+        next->instead_of->being_replaced = true;
+    }
+    if (c->asked) {
+        next->asked->failing_since = c->asked->failing_since;
+    } else {
+        next->asked->standing.emplace();  // it held, so the store was heard of: a timeout is a timeout
+    }
+    shard_of(next->terms.name_hash).insert(next);
+    todo.ask = std::move(next);
+}
+
+// What follows from a step of its lease. If it is lost, its owner is told; those in line go on without it.
+void claim_table::apply(const std::shared_ptr<cohort>& c, lease::step step, std::error_code why, spi::time_point now,
+                        actions& todo) {
+    if (step.lost) {
+        todo.lost = c->holder.lock();
+        end(c);
+        events_.emit(event_kind::lost, c->terms.name, c->token(), why);  // whoever hears it finds valid() false
+        return succeed(c, todo);
+    }
+    if (step.at_risk) events_.emit(event_kind::at_risk, c->terms.name, c->token(), why, c->lease.deadline() - now);
+    c->valid_until.store(c->lease.deadline(), std::memory_order_release);
+    look_at(looks_, c, c->lease.due());
+}
+
+// Who is in the way, as far as it is known here: this process, or whoever the store named.
+refusal claim_table::in_the_way(const cohort& c, errc why, std::optional<std::size_t> ahead,
+                                spi::time_point now) const {
+    refusal no = policy_.refuse(why, c.terms.name);
+    if (c.is == cohort::state::held) {
+        if (ahead) no.place = *ahead + 1;
+        if (const auto holder = c.holder.lock())
+            no.holder = mortise::holder{.host = here_.host,
+                                        .pid = here_.pid,
+                                        .label = *c.terms.label,
+                                        .held_for = now - holder->since,
+                                        .token = c.token()};
+    } else if (c.asked && c.asked->standing) {
+        no.holder = c.asked->standing->holder;
+        if (no.holder && no.holder->held_for) *no.holder->held_for += now - c.asked->heard;
+        if (ahead) no.place = c.asked->standing->place.value_or(1) + *ahead;
+    }
+    return no;
+}
+
+}  // namespace mortise::inline v0::core

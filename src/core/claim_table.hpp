@@ -1,0 +1,192 @@
+// The claims of a client that have not ended, and what becomes of them.
+//
+// All decisions are made here, under the mutex of a shard (names are spread over sixteen), and only note in `actions` what
+// has to be done. The store, the completions and the user are called after the mutex is dropped: so a store may answer
+// before its verb returns, and a completion may call the client again. Time is a parameter: no store, no clock, no thread.
+//
+//   join    --> in line of a cohort, or a cohort of its own --> ask the store
+//   answered -> granted: the first in line holds
+//               queued:  a push follows; asked again now and then in case it got lost
+//               busy:    those who do not wait are refused; the others ask to be queued, or poll a store that has no queue
+//               unknown: asked again with the same id, until `patience` is over
+//   release --> the next in line holds, if the grant may be handed over; else the claim is released, and the rest of the
+//               line goes on with a new one
+//   look    --> renew what is due; what was not renewed by its deadline is lost
+#pragma once
+
+#include "core/claim_policy.hpp"
+#include "core/cohort.hpp"
+#include "core/event_sink.hpp"
+#include "core/release_log.hpp"
+#include "core/schedule.hpp"
+
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace mortise::inline v0::core {
+
+// A claim that has to be released at the store.
+struct claim_release {
+    std::shared_ptr<cohort> claim{};
+    release_log::ticket ticket{};
+};
+
+// What to do once the shard's mutex is dropped, in this order.
+struct actions {
+    claim_release release{};
+    std::shared_ptr<claimant> granted{};
+    spi::duration granted_after{};
+    std::vector<std::pair<std::shared_ptr<claimant>, refusal>> refused{};
+    std::shared_ptr<claimant> lost{};
+    std::shared_ptr<cohort> ask{};
+    spi::time_point now{};  // when this was decided, if the store is to be asked as of then
+};
+
+class claim_table {
+public:
+    // What is shown of this process to others in line.
+    struct place {
+        std::string host;
+        std::int64_t pid = 0;
+    };
+
+    claim_table(const claim_policy& policy, place here, event_sink& events, schedule& looks, release_log& releases);
+
+    // A call comes in. Not joined: it is over, for this reason, and the terms are untouched. `instead_of`: a hold that it
+    // is to take the place of.
+    std::error_code join(const std::shared_ptr<claimant>& call, claim_terms& terms,
+                         const std::shared_ptr<hold_keeper>& keeper, const claimant* instead_of, spi::time_point now,
+                         actions& todo);
+
+    // A waiting call gives up: its time is over, or it was cancelled, or `what` is the matter.
+    actions leave(const std::shared_ptr<claimant>& call, std::size_t name_hash, errc why, const std::string& what,
+                  spi::time_point now);
+
+    // The request for a claim that still waits, counted as sent; its strings are the cohort's.
+    std::optional<spi::claim_request> request(cohort& c, spi::time_point sent);
+    // The store's verb has returned: if it has not answered, the request is repeated at `due`.
+    void requested(const std::shared_ptr<cohort>& c, spi::time_point due);
+    // `queues`: the request that is answered asked to be queued.
+    actions answered(const std::shared_ptr<cohort>& c, spi::time_point sent, bool queues, spi::claim_answer&& answer,
+                     spi::time_point now);
+
+    // Pushes. A grant counts only for a claim that waits for it; false: nobody does.
+    bool granted(std::string_view name, const claim_id& id, const spi::grant& given, spi::time_point now,
+                 actions& todo);
+    actions lost(std::string_view name, const claim_id& id, spi::time_point now);
+
+    // It is due: what is held is renewed (true), what waits is asked for again.
+    bool look(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo);
+    // Whether a renewal is to be sent before it is due.
+    bool renew_early(const std::shared_ptr<cohort>& c, spi::time_point now);
+    actions renewed(const std::shared_ptr<cohort>& c, spi::renewal_answer answer, spi::time_point sent,
+                    spi::time_point now);
+    // The store does not know a hold that nothing is about to replace.
+    actions revoked(const std::shared_ptr<cohort>& c, spi::time_point now);
+
+    // The store cannot vouch for what it said before.
+    struct doubts {
+        std::vector<std::shared_ptr<cohort>> renewing{};  // marked as such
+        std::vector<std::shared_ptr<cohort>> fixed{};     // never renewed
+        std::vector<std::shared_ptr<cohort>> waiting{};
+    };
+    doubts doubt_all(spi::time_point now);
+
+    // A hold ends. Without a release to send, `result` is known.
+    struct departure {
+        actions todo{};
+        std::error_code why{};
+        release_result result = release_result::released;
+        bool silent = false;  // it had ended before: not ours to tell of
+        bool was_lost = false;
+        spi::duration held_for{};
+        std::unique_ptr<claimant::watch> watched{};  // the user's: destroyed without a lock
+    };
+    departure release(const std::shared_ptr<claimant>& call, spi::time_point now);
+    // A detached hold's handle goes, and the claim stays.
+    void forget(claimant& call) noexcept;
+
+    // No call joins from now on; nobody waits or holds any longer.
+    actions close(spi::time_point now, std::vector<claim_release>& releases);
+
+    std::shared_ptr<claimant> holder_of(std::string_view name, const claim_id& id);
+
+    // Visits every claim with its shard's mutex held.
+    void each(const std::function<void(const std::shared_ptr<cohort>&)>& visit);
+
+    // Guards the cohorts and claimants of names with this hash.
+    std::mutex& mutex_of(std::size_t name_hash) noexcept { return shard_of(name_hash).mutex; }
+
+private:
+    struct by_id {
+        using is_transparent = void;
+        std::size_t operator()(const claim_id& id) const noexcept { return std::hash<claim_id>{}(id); }
+        std::size_t operator()(const std::shared_ptr<cohort>& c) const noexcept { return (*this)(c->id); }
+        bool operator()(const auto& a, const auto& b) const noexcept { return key(a) == key(b); }
+        static const claim_id& key(const claim_id& id) noexcept { return id; }
+        static const claim_id& key(const std::shared_ptr<cohort>& c) noexcept { return c->id; }
+    };
+    struct name_key {
+        std::string_view name;
+        std::size_t hash;
+
+        explicit name_key(std::string_view n) noexcept : name(n), hash(std::hash<std::string_view>{}(n)) {}
+        explicit name_key(const claim_terms& t) noexcept : name(t.name), hash(t.name_hash) {}
+        explicit name_key(const std::shared_ptr<cohort>& c) noexcept : name_key(c->terms) {}
+    };
+    struct by_name {
+        using is_transparent = void;
+        std::size_t operator()(const name_key& k) const noexcept { return k.hash; }
+        std::size_t operator()(const std::shared_ptr<cohort>& c) const noexcept { return c->terms.name_hash; }
+        bool operator()(const auto& a, const auto& b) const noexcept { return name_key(a).name == name_key(b).name; }
+    };
+    // Every cohort that has not ended is in one of the two.
+    struct shard {
+        std::mutex mutex;
+        std::unordered_set<std::shared_ptr<cohort>, by_name, by_name> joinable;  // at most one per name
+        std::unordered_set<std::shared_ptr<cohort>, by_id, by_id> solo;
+
+        void insert(const std::shared_ptr<cohort>& c);
+        void erase(const cohort& c);
+        std::shared_ptr<cohort> find(const name_key& name, const claim_id& id) const;
+        const std::shared_ptr<cohort>& of(const claimant& call) const;
+        std::vector<std::shared_ptr<cohort>> all() const;
+    };
+
+    // All of these with the shard's mutex held.
+    void take(const std::shared_ptr<cohort>& c, const spi::grant& given, spi::time_point now, actions& todo);
+    bool may_pass_on(const cohort& c, spi::time_point now) const;
+    void busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, actions& todo);
+    void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, spi::duration patience,
+                   actions& todo);
+    void withdraw(const std::shared_ptr<cohort>& c, actions& todo);
+    void end(const std::shared_ptr<cohort>& c);
+    void succeed(const std::shared_ptr<cohort>& c, actions& todo);
+    void apply(const std::shared_ptr<cohort>& c, lease::step step, std::error_code why, spi::time_point now,
+               actions& todo);
+    refusal in_the_way(const cohort& c, errc why, std::optional<std::size_t> ahead, spi::time_point now) const;
+
+    shard& shard_of(std::size_t name_hash) noexcept { return shards_[name_hash % shards_.size()]; }
+
+    const claim_policy& policy_;
+    const place here_;
+    event_sink& events_;
+    schedule& looks_;
+    release_log& releases_;
+    std::array<shard, 16> shards_;
+    std::atomic<bool> closed_{false};
+};
+
+}  // namespace mortise::inline v0::core

@@ -1,0 +1,36 @@
+// What makes two claims interchangeable.
+#pragma once
+
+#include <mortise/claim.hpp>
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace mortise::inline v0::core {
+
+struct claim_terms {
+    std::string name;
+    std::size_t name_hash = 0;  // taken once: it picks the shard and the place in its table, again and again
+    std::shared_ptr<const std::string> label;  // one string for all claims with the client's label
+    std::optional<spi::duration> lease;
+    std::uint32_t capacity = 1;
+    std::uint32_t weight = 1;
+    std::uint32_t replicas = 0;
+    mortise::order order = mortise::order::any;
+    bool renewed = true;
+    bool detached = false;
+    bool lazy = false;       // releases are sent, not awaited
+    bool shareable = false;  // may be handed over inside the process
+
+    bool interchangeable(const claim_terms& other) const noexcept {
+        return shareable && other.shareable && capacity == other.capacity && lease == other.lease &&
+               replicas == other.replicas && lazy == other.lazy && (label == other.label || *label == *other.label);
+    }
+};
+
+}  // namespace mortise::inline v0::core
