@@ -12,7 +12,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mortise)
 
 install(TARGETS mortise EXPORT mortise-targets)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
+file(GLOB pages CONFIGURE_DEPENDS docs/*.md docs/*.svg)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 install(DIRECTORY include/mortise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT mortise-targets NAMESPACE mortise:: DESTINATION ${package_dir})
