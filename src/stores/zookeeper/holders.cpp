@@ -16,12 +16,12 @@ holder read_holder(std::string_view data) {
         data.remove_prefix(std::min(ends + 1, data.size()));
         return line;
     };
-    holder who;
-    who.host = next_line();
+    holder found;
+    found.host = next_line();
     const std::string_view pid = next_line();
-    std::from_chars(pid.data(), pid.data() + pid.size(), who.pid);
-    who.label = data;
-    return who;
+    std::from_chars(pid.data(), pid.data() + pid.size(), found.pid);
+    found.label = data;
+    return found;
 }
 
 std::vector<node_name> holders_of(std::span<const node_name> line) {

@@ -1,4 +1,4 @@
-// Who holds: as the nodes of a line tell it, and as their holders wrote it down. Pure.
+// The holders among the nodes of a line, and what their nodes contain. Pure.
 #pragma once
 
 #include "stores/zookeeper/names.hpp"
@@ -14,7 +14,7 @@
 
 namespace mortise::inline v0::stores::zookeeper {
 
-// The data of a node: three lines, host, process and label. What cannot be read comes out empty.
+// The data of a node: three lines, host, process and label. A line that cannot be read is empty.
 std::string holder_record(std::string_view host, std::int64_t pid, std::string_view label);
 holder read_holder(std::string_view data);
 

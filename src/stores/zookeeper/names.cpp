@@ -39,7 +39,7 @@ std::optional<claim_id> id_in_uuid(std::string_view text) {
     return text.size() == 36 ? id_in(hex) : std::nullopt;
 }
 
-// Up to the next dash, which is taken away too.
+// Cuts off what is before the next dash, and the dash.
 std::string_view part_of(std::string_view& text) {
     const std::size_t ends = std::min(text.find('-'), text.size());
     const std::string_view part = text.substr(0, ends);
@@ -83,7 +83,7 @@ std::optional<node_name> read_own(std::string_view name) {
         place = all_of<std::uint32_t>(part_of(rest).substr(1));
         if (!place) return std::nullopt;
     }
-    const auto number = all_of<std::int32_t>(rest);  // after 2^31 changes of a line it is negative
+    const auto number = all_of<std::int32_t>(rest);  // negative after 2^31 changes of a line
     if (!number) return std::nullopt;
     one.entry.arrived = static_cast<std::uint32_t>(*number);
     one.stands_at = place.value_or(static_cast<std::uint32_t>(*number));
@@ -97,7 +97,7 @@ std::string curator_prefix(const base::line_entry& of) {
     return "_c_" + uuid_of(of.id) + "-" + kind;
 }
 
-// Those of others have no id that we could know: their number serves.
+// The nodes of other libraries have no id that we know; their sequence number serves as one.
 std::optional<node_name> read_curator(std::string_view name) {
     if (name.size() < 10) return std::nullopt;
     const auto number = all_of<std::int32_t>(name.substr(name.size() - 10));
@@ -118,32 +118,32 @@ std::optional<node_name> read_curator(std::string_view name) {
 }  // namespace
 
 std::string naming::line(std::string_view name) const {
-    return root_ + "/" + (how_ == protocol::own ? escaped(name) : std::string(name));
+    return root_ + "/" + (protocol_ == protocol::own ? escaped(name) : std::string(name));
 }
 
 std::optional<std::string> naming::name(std::string_view part) const {
-    return how_ == protocol::own ? base::percent_decoded(part, base::hex_digits::upper_case) : std::string(part);
+    return protocol_ == protocol::own ? base::percent_decoded(part, base::hex_digits::upper_case) : std::string(part);
 }
 
 std::string naming::objection(std::string_view name, const base::line_entry& claim) const {
-    if (how_ == protocol::own) return {};
+    if (protocol_ == protocol::own) return {};
     const std::string closed = "/" + std::string(name) + "/";
     for (const char* odd : {"//", "/./", "/../"})
         if (closed.find(odd) != std::string::npos)
-            return "with protocol=curator a name is a path of nodes, like orders/17: no empty part, no . and no ..";
-    if (closed.starts_with("/zookeeper/") && root_.empty()) return "/zookeeper belongs to the servers";
+            return "with protocol=curator a name is a path, like orders/17: no empty element, no . and no ..";
+    if (closed.starts_with("/zookeeper/") && root_.empty()) return "/zookeeper is reserved for the servers";
     const bool mutex = claim.capacity == 1;
     const bool shared = claim.capacity == shared_capacity && (claim.weight == 1 || claim.weight == shared_capacity);
-    if (!mutex && !shared) return "protocol=curator has mutexes, readers and writers only";
+    if (!mutex && !shared) return "protocol=curator has mutexes and read-write locks only";
     return {};
 }
 
 std::string naming::prefix(const base::line_entry& of, std::optional<std::uint32_t> stands_at) const {
-    return how_ == protocol::own ? own_prefix(of, stands_at) : curator_prefix(of);
+    return protocol_ == protocol::own ? own_prefix(of, stands_at) : curator_prefix(of);
 }
 
 std::optional<node_name> naming::read(std::string_view node) const {
-    return how_ == protocol::own ? read_own(node) : read_curator(node);
+    return protocol_ == protocol::own ? read_own(node) : read_curator(node);
 }
 
 std::vector<node_name> naming::read_line(std::span<const std::string> nodes) const {

@@ -1,4 +1,4 @@
-// Where a lock lies, and what the name of a node in its line says. Pure.
+// The path of a lock, and the names of the nodes in its line. Pure.
 #pragma once
 
 #include "base/line.hpp"
@@ -18,43 +18,43 @@ namespace mortise::inline v0::stores::zookeeper {
 struct node_name {
     std::string name;
     base::line_entry entry;
-    std::uint32_t stands_at = 0;  // as the servers count
+    std::uint32_t stands_at = 0;  // its sequence number, or that of the hold whose place it took
 };
 
-// All that is to be known of an entry stands in its node's name, so one listing tells the whole line:
-//     <id>-<capacity>-<weight>-<number that the servers append>
-//     <id>-<capacity>-<weight>-i<id of a hold whose place it is to take>-<number>
-//     <id>-<capacity>-<weight>-p<where that one stood>-<number>                     once it has
+// The name of a node says everything about its entry, so one listing gives the whole line:
+//     <id>-<capacity>-<weight>-<sequence number>
+//     <id>-<capacity>-<weight>-i<id of a hold whose place it is to take>-<sequence number>
+//     <id>-<capacity>-<weight>-p<where that hold stood>-<sequence number>               once it has
 // Or, as Apache Curator and others write them:
-//     _c_<id>-lock-<number>           InterProcessMutex
-//     _c_<id>-__READ__<number>        InterProcessReadWriteLock
-//     _c_<id>-__WRIT__<number>
+//     _c_<id>-lock-<sequence number>           InterProcessMutex
+//     _c_<id>-__READ__<sequence number>        InterProcessReadWriteLock
+//     _c_<id>-__WRIT__<sequence number>
 class naming {
 public:
     enum class protocol { own, curator };
-    naming(std::string root, protocol how) : root_(std::move(root)), how_(how) {}
+    naming(std::string root, protocol kind) : root_(std::move(root)), protocol_(kind) {}
 
-    // The node of a name. Our own protocol escapes all bytes that a path cannot have: 'a' and 'a/b' are neighbours, and two
-    // names never meet. Curator's takes names literally.
+    // The path of a name's line. Our own protocol escapes all bytes that a path element cannot have: 'a' and 'a/b' are
+    // siblings, and no two names have the same path. Curator's takes names as paths.
     std::string line(std::string_view name) const;
 
-    // The name behind a child of the root.
+    // The name that a child of the root stands for.
     std::optional<std::string> name(std::string_view part) const;
 
-    // What a name or a claim must not be, for people; empty if it may.
+    // Why a claim on a name is not possible, for people; empty if it is.
     std::string objection(std::string_view name, const base::line_entry& claim) const;
 
-    // The node's name, but for the number.
+    // The node's name without the sequence number.
     std::string prefix(const base::line_entry& of, std::optional<std::uint32_t> stands_at = {}) const;
     std::optional<node_name> read(std::string_view node) const;
 
-    // The nodes of a line, in no order; what is none is left out. The servers' numbers are of 32 bits and wrap around: of those
-    // that live at the same time the distances are small. In the entries they can be compared.
+    // The nodes of a line, unordered, without nodes that are not ours to read. Sequence numbers have 32 bits and wrap around, but
+    // those in use at the same time are close together. `arrived` and `place` of the entries can be compared.
     std::vector<node_name> read_line(std::span<const std::string> nodes) const;
 
 private:
     const std::string root_;
-    const protocol how_;
+    const protocol protocol_;
 };
 
 // The entries alone, for base::judge.

@@ -22,9 +22,10 @@ std::string root_of(const base::url& address) {
     const std::string closed = root + "/";
     for (const char* odd : {"//", "/./", "/../"})
         if (closed.find(odd) != std::string::npos)
-            base::bad_address(address, "the path must be a node's, like /mortise: no empty part, no . and no ..");
+            base::bad_address(address,
+                              "the path must be that of a node, like /mortise: no empty element, no . and no ..");
     if (closed.starts_with("/zookeeper/"))
-        base::bad_address(address, "/zookeeper belongs to the servers; choose another path");
+        base::bad_address(address, "/zookeeper is reserved for the servers; choose another path");
     return root;
 }
 
@@ -46,7 +47,7 @@ settings settings::of(const base::url& address) {
         {"password_file", [&](const std::string& v) { s.password = base::password_in(address, v); }},
         {"protocol",
          [&](const std::string& v) {
-             if (v != "curator") base::bad_address(address, "protocol must be curator, or left out for our own");
+             if (v != "curator") base::bad_address(address, "protocol must be curator; leave it out for our own");
              s.protocol = naming::protocol::curator;
              if (address.path.empty() || address.path == "/") s.root.clear();
          }},

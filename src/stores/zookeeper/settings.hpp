@@ -1,4 +1,4 @@
-// What an address says about the servers and how to speak to them.
+// What an address says about the servers and the protocol.
 #pragma once
 
 #include "base/url.hpp"
@@ -13,11 +13,11 @@ namespace mortise::inline v0::stores::zookeeper {
 
 // zookeeper://[user:password@]host[:port],...[/path]
 //
-// The path is the node under which all locks lie (/mortise). With a user, nodes are readable and writable by that user alone
+// The path is the node that all locks are kept under (/mortise). With a user, only that user can read and change the nodes
 // (digest authentication).
 //
-// Options: session=DURATION (how long the servers keep the locks of a client that is silent; 30s), password_file=FILE,
-// protocol=curator (locks as Apache Curator keeps them, under the path itself or the root of all nodes).
+// Options: session=DURATION (session timeout; 30s), password_file=FILE, protocol=curator (the same locks as Apache Curator's,
+// under the path itself or the root of all nodes).
 struct settings {
     std::string servers;  // "host:port,host:port", as the C client reads it
     std::string root = "/mortise";
