@@ -33,7 +33,6 @@ const std::map<std::string, std::string> known_classes{
     {"src/stores/host/ledger.hpp ledger", "being split"},
     {"src/stores/host/ledger.hpp ledger::access", "being split"},
     {"src/stores/host/named_state.hpp named_state", "being split"},
-    {"src/stores/zookeeper/claims.hpp claims", "being split"},
 };
 // clang-format on
 

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace mortise::inline v0::stores::zookeeper {
+namespace {
+
+constexpr std::chrono::milliseconds between_nudges{500};
+
+}  // namespace
 
 void session_keepalive::started(std::int64_t id, spi::time_point requested_at, spi::duration timeout) {
     {
@@ -43,6 +48,16 @@ void session_keepalive::beat_later() {
     timer_ = clock_.at(clock_.now() + window_.beat(), [this] {
         if (!closed_) beat();
     });
+}
+
+void session_keepalive::nudge() {
+    {
+        const std::scoped_lock guard{mutex_};
+        const spi::time_point now = clock_.now();
+        if (now - nudged_ < between_nudges) return;
+        nudged_ = now;
+    }
+    servers_.sync([](const request_status&) {});
 }
 
 void session_keepalive::close() noexcept {

@@ -27,6 +27,11 @@ public:
     void started(std::int64_t id, spi::time_point requested_at, spi::duration timeout);
     void reconnected(spi::duration timeout);
     void expired();
+
+    // Sends a request of its own, at most twice a second. A server may leave a request unprocessed until the next one comes
+    // (README.md); one is enough for all that wait, and a slow server is not to be asked ever more.
+    void nudge();
+
     void close() noexcept;  // no heartbeat after it, but for one that has begun
 
     bool is(std::int64_t id) const;                // the session that there is
@@ -53,6 +58,7 @@ private:
     session_window window_;
     std::int64_t id_ = 0;  // 0: none
     spi::clock::timer_id timer_ = 0;
+    spi::time_point nudged_{};
 };
 
 }  // namespace mortise::inline v0::stores::zookeeper

@@ -9,6 +9,7 @@
 #include "stores/zookeeper/permissions.hpp"
 #include "stores/zookeeper/promises.hpp"
 #include "stores/zookeeper/session.hpp"
+#include "stores/zookeeper/session_keepalive.hpp"
 #include "stores/zookeeper/settings.hpp"
 
 #include <memory>
@@ -49,8 +50,9 @@ private:
     const naming names_{settings_.root, settings_.protocol};
     const mortise::promises promises_ = promises_of(settings_);
     session servers_{settings_, context_.clock, claims_};
+    session_keepalive keepalive_{servers_, context_.clock};
     admin admin_{settings_, names_, servers_};
-    claims claims_{settings_, names_, context_, servers_};
+    claims claims_{settings_, names_, context_, servers_, keepalive_};
 };
 
 void zookeeper_store::check(spi::reply<std::vector<finding>> done) {
@@ -59,7 +61,7 @@ void zookeeper_store::check(spi::reply<std::vector<finding>> done) {
     servers_.sync([this, sent, seen](const request_status& status) {
         if (!status.ok()) seen->failed = servers_.complaint(status);
         seen->trip = context_.clock.now() - sent;
-        seen->session = claims_.session_timeout();
+        seen->session = keepalive_.timeout();
     });
     check_permissions(
         servers_, settings_.root,
