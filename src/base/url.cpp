@@ -27,7 +27,7 @@ std::string unescape(std::string_view text, const std::string& shown) {
     return *std::move(plain);
 }
 
-// An option is a secret when it is called like one, or in a way we cannot read.
+// An option is secret if its name suggests it, or cannot be read.
 bool secret_option(std::string_view key) {
     std::string plain(key);
     for (char& c : plain) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -51,13 +51,13 @@ std::string mask_options(std::string_view text) {
     return shown;
 }
 
-// A number that was meant to be a port, though it may be none. A longer one may be a secret.
+// A number that was meant as a port, even if it is out of range. A longer one may be a secret.
 bool looks_like_port(std::string_view text) {
     return !text.empty() && text.size() <= 6 &&
            std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Hosts in whose port there is no port: a login whose '@' was forgotten.
+// Masks what stands after a host's colon and is not a port: it may be a password whose '@' was forgotten.
 std::string mask_hosts(std::string_view hosts) {
     std::string shown;
     while (true) {
@@ -72,8 +72,8 @@ std::string mask_hosts(std::string_view hosts) {
     }
 }
 
-// Everything between the colon after the user and the last '@' is a secret, also in an address that cannot be read: with
-// a raw '/' or '?' in it, or without its slashes or scheme. So is every option that is called like one.
+// Masks all between the colon after the user and the last '@', also in an address that cannot be parsed because of a
+// raw '/' or '?' or missing slashes or scheme; and the options whose names suggest a secret.
 std::string mask(std::string_view text) {
     const std::size_t options = std::min(text.find('?'), text.size());
     const std::size_t at = text.rfind('@');
@@ -84,7 +84,7 @@ std::string mask(std::string_view text) {
     const bool path = slashes == text.npos && colon == first && first + 1 < text.size() && text[first + 1] == '/';
     std::string shown(text.substr(0, options));
     if (at != text.npos && colon < std::min(at, options) && !path) {
-        // With a '?' before the '@' either may be part of a secret, and so may all that follows.
+        // With a '?' before the '@', either may be part of a secret, so all that follows is masked.
         if (options < at) return std::string(text.substr(0, colon + 1)) + "***";
         shown.replace(colon + 1, at - colon - 1, "***");
     }
@@ -106,7 +106,8 @@ host_fault fault_of(std::string_view host) {
 
 constexpr const char* escapes = " (a / or @ in a password is written %2F or %40)";
 
-// `shown` is whole where it holds no secret. The host may be a piece of one.
+// If nothing was masked, `shown` is the whole address. Otherwise the host may be a part of the secret, so it is not
+// named.
 [[noreturn]] void bad_host(std::string_view host, host_fault fault, std::string_view whole, const std::string& shown) {
     const std::size_t colon = host.rfind(':');
     if (fault == host_fault::name)
@@ -148,7 +149,7 @@ url url::parse(std::string_view text) {
             if (equals == std::string_view::npos || equals == 0) bad(shown, "options after ? are written key=value");
             const std::string key = unescape(pair.substr(0, equals), shown);
             if (!u.query.emplace(key, unescape(pair.substr(equals + 1), shown)).second)
-                bad(shown, "the option " + quoted(key) + " stands twice");
+                bad(shown, "the option " + quoted(key) + " is given twice");
         }
     }
 

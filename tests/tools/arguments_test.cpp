@@ -79,12 +79,12 @@ TEST(arguments, flocks_names_for_them_are_understood) {
     EXPECT_TRUE(got({"--nb", "x", "c"}).has("--nonblock"));
     EXPECT_EQ(got({"--timeout", "2s", "x", "c"}).value("--wait"), "2s");
     EXPECT_EQ(got({"--timeout=2s", "x", "c"}).value("--wait"), "2s");
-    EXPECT_THAT(complaint(one_name, {"-o", "x"}), HasSubstr("it is for run"));
-    EXPECT_THAT(complaint(name_and_command, {"-w1", "--timeout", "2", "x", "c"}), HasSubstr("--wait stands twice"));
-    EXPECT_THAT(complaint(one_name, {"-u", "x"}), HasSubstr("mortise release gives back"));
-    EXPECT_THAT(complaint(one_name, {"--unlock", "x"}), HasSubstr("mortise release gives back"));
-    EXPECT_THAT(complaint(one_name, {"-F", "x"}), HasSubstr("leave it out"));
-    EXPECT_THAT(complaint(one_name, {"--no-fork", "x"}), HasSubstr("leave it out"));
+    EXPECT_THAT(complaint(one_name, {"-o", "x"}), HasSubstr("only run has it"));
+    EXPECT_THAT(complaint(name_and_command, {"-w1", "--timeout", "2", "x", "c"}), HasSubstr("--wait is given twice"));
+    EXPECT_THAT(complaint(one_name, {"-u", "x"}), HasSubstr("released with mortise release"));
+    EXPECT_THAT(complaint(one_name, {"--unlock", "x"}), HasSubstr("released with mortise release"));
+    EXPECT_THAT(complaint(one_name, {"-F", "x"}), HasSubstr("omit it"));
+    EXPECT_THAT(complaint(one_name, {"--no-fork", "x"}), HasSubstr("omit it"));
     EXPECT_THAT(complaint(one_name, {"-V"}), HasSubstr("mortise --version"));
     const std::vector<option> nothing_taken{{'h', "help"}};
     EXPECT_THROW(read(nothing_taken, one_name, line{"-o", "x"}), failure) << "a verb that takes no lock";
@@ -92,14 +92,14 @@ TEST(arguments, flocks_names_for_them_are_understood) {
 
 TEST(arguments, mistakes_are_named) {
     EXPECT_THAT(complaint(one_name, {}), HasSubstr("expected NAME"));
-    EXPECT_THAT(complaint(one_name, {"a", "b"}), HasSubstr("'b' is too much"));
+    EXPECT_THAT(complaint(one_name, {"a", "b"}), HasSubstr("'b' is one argument too many"));
     EXPECT_THAT(complaint(name_and_command, {"a"}), HasSubstr("NAME -- COMMAND"));
     EXPECT_THAT(complaint(name_and_command, {"a", "--"}), HasSubstr("missing"));
     EXPECT_THAT(complaint(one_name, {"--lese", "2", "x"}), HasSubstr("did you mean --lease?"));
     EXPECT_THAT(complaint(one_name, {"-z"}), HasSubstr("'-z'"));
     EXPECT_THAT(complaint(one_name, {"--"}), HasSubstr("missing"));
     EXPECT_THAT(complaint(one_name, {"x", "-w"}), HasSubstr("--wait needs a value: --wait T"));
-    EXPECT_THAT(complaint(one_name, {"x", "-w", "1", "--wait=2"}), HasSubstr("stands twice"));
+    EXPECT_THAT(complaint(one_name, {"x", "-w", "1", "--wait=2"}), HasSubstr("is given twice"));
     EXPECT_THAT(complaint(one_name, {"x", "--nonblock=1"}), HasSubstr("takes no value"));
     EXPECT_THAT(complaint(one_name, {"x", "--=1"}), HasSubstr("no option"));
     EXPECT_THAT(complaint(one_name, {"x", "--\x1b[2J"}), HasSubstr("\\x1b")) << "nothing reaches the terminal raw";

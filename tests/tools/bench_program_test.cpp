@@ -156,7 +156,7 @@ TEST_F(bench_program, refuses_what_it_does_not_know) {
     const std::pair<line, std::string> mistakes[] = {
         {{"bench", "contendet"}, "did you mean contended?"},
         {{"bench", "memory:"}, "there is no workload 'memory:'"},
-        {{"bench", "--compare", "memory:"}, "two stores or more"},
+        {{"bench", "--compare", "memory:"}, "two or more stores"},
         {{"bench", "--compare", "memory:", "redis://ann:CANARY@127.0.0.1/0"}, "password"},
         {{"bench", "--seconds", "0"}, "0.001 to 600"},
         {{"bench", "--seconds", "fast"}, "--seconds"},

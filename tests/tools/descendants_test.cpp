@@ -140,8 +140,8 @@ TEST_F(descendants_of_run, keep_the_lock_when_the_command_has_ended) {
     child made = start({"run", "x", "--", "sh", "-c", daemon() + "; exit 5"});
     ASSERT_TRUE(eventually_says("daemon", "\n"));
     EXPECT_TRUE(eventually_says("err", "mortise: 'x': the command has ended, but pid " + noted("daemon") +
-                                           " (sleep), which it started, runs on and keeps the lock; with -o the lock "
-                                           "is released when the command ends\n"))
+                                           " (sleep), which it started, still runs and keeps the lock; use -o to "
+                                           "release the lock when the command ends\n"))
         << content(scratch_ / "err");
     EXPECT_EQ(mortise({"run", "-n", "x", "--", "true"}).code, 1);
     ::kill(std::stoi(noted("daemon")), SIGKILL);

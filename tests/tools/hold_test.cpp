@@ -96,7 +96,7 @@ TEST_F(hold_command, says_when_the_lock_is_lost) {
     open_pipe to;
     child made = hold({"hold", "--lease", "300ms", "--no-renew", "x"}, to.input());
     EXPECT_EQ(made.wait(), 75);
-    EXPECT_EQ(content(scratch_ / "err"), "mortise: 'x': the lock is lost\n");
+    EXPECT_EQ(content(scratch_ / "err"), "mortise: 'x': the lock was lost\n");
 }
 
 TEST_F(hold_command, a_detached_claim_outlives_the_command_until_it_is_released) {
@@ -136,7 +136,7 @@ TEST_F(hold_command, a_detached_claim_lasts_as_long_as_it_is_renewed) {
     EXPECT_EQ(mortise({"release", "night", "--id", id}).code, 0);
     const outcome late = mortise({"renew", "night", "--id", id});
     EXPECT_EQ(late.code, 75);
-    EXPECT_EQ(late.err, "mortise: 'night' had ended before: its lease was over, or it was released or broken\n");
+    EXPECT_EQ(late.err, "mortise: 'night' had already ended: its lease expired, or it was released or broken\n");
 }
 
 TEST_F(hold_command, a_detached_claim_ends_with_its_lease) {
@@ -160,7 +160,7 @@ TEST_F(hold_command, where_locks_end_with_their_process_none_is_acquired_renewed
         const outcome got = mortise(asked);
         EXPECT_EQ(got.code, 64) << asked.front();
         EXPECT_EQ(got.err, "mortise: " + store +
-                               " keeps no lock longer than the process that took it; use run or hold instead\n");
+                               " releases a lock when the process that acquired it ends; use run or hold instead\n");
     }
 }
 

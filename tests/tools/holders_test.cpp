@@ -14,27 +14,27 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(holders, are_called_as_they_said) {
-    EXPECT_EQ(who({.host = "web-3", .pid = 4711, .label = "nightly"}), "web-3 pid 4711 (nightly)");
-    EXPECT_EQ(who({.host = "10.0.0.7", .pid = 0, .label = ""}), "10.0.0.7");
-    EXPECT_EQ(who({}), "another program");
+    EXPECT_EQ(holder_text({.host = "web-3", .pid = 4711, .label = "nightly"}), "web-3 pid 4711 (nightly)");
+    EXPECT_EQ(holder_text({.host = "10.0.0.7", .pid = 0, .label = ""}), "10.0.0.7");
+    EXPECT_EQ(holder_text({}), "another program");
 }
 
 TEST(holders, of_whom_no_time_is_known_have_none) {
     mortise::held_lock one{.name = "n", .holder = {.host = "web-3", .pid = 4711, .label = ""}};
-    EXPECT_EQ(how_long(one.holder), "");
+    EXPECT_EQ(held_for_text(one.holder), "");
     EXPECT_THAT(as_table({one}).back(), HasSubstr("4711  -     -     alone"));
     EXPECT_THAT(as_json(one).text(), HasSubstr("\"held_for_s\":null"));
     EXPECT_THAT(as_json(one).text(), HasSubstr("\"lease_left_s\":null"));
-    EXPECT_EQ(what_is_left(one), "");
+    EXPECT_EQ(lease_left_text(one), "");
     one.lease_left = 25s;
-    EXPECT_EQ(what_is_left(one), ", lease ends in 25 s");
+    EXPECT_EQ(lease_left_text(one), ", lease ends in 25 s");
     EXPECT_THAT(as_table({one}).back(), HasSubstr("25 s"));
     EXPECT_THAT(as_json(one).text(), HasSubstr("\"lease_left_s\":25"));
     one.holder.held_for = 0s;
-    EXPECT_EQ(how_long(one.holder), ", for 0 ms") << "known, and short";
+    EXPECT_EQ(held_for_text(one.holder), ", for 0 ms") << "known, and short";
     one.holder.held_for = 12s;
-    EXPECT_EQ(how_long(one.holder), ", for 12 s");
-    EXPECT_EQ(how_long(one.holder, " "), " for 12 s");
+    EXPECT_EQ(held_for_text(one.holder), ", for 12 s");
+    EXPECT_EQ(held_for_text(one.holder, " "), " for 12 s");
     EXPECT_THAT(as_table({one}).back(), HasSubstr("12 s"));
     EXPECT_THAT(as_json(one).text(), Not(HasSubstr("null")));
 }
@@ -59,7 +59,7 @@ TEST(holders, fit_a_terminal) {
     EXPECT_THAT(as_table({long_one()}, 80).back(), HasSubstr("18378182342732699648")) << "break asks for it";
     EXPECT_THAT(as_table({long_one()}, 80).back(), HasSubstr("nnnnnnn..."));
     EXPECT_EQ(as_table({long_one()}, 300), as_table({long_one()})) << "as much as there is room for";
-    EXPECT_THAT(as_table({long_one()}).back(), HasSubstr(long_one().name + "  " + who(long_one().holder)))
+    EXPECT_THAT(as_table({long_one()}).back(), HasSubstr(long_one().name + "  " + holder_text(long_one().holder)))
         << "a pipe gets all of it";
 }
 

@@ -176,7 +176,7 @@ TEST_F(outside_command, further_signals_do_not_change_how_a_run_ends) {
 }
 
 TEST_F(outside_command, schema_says_that_nothing_is_needed) {
-    EXPECT_EQ(mortise({"schema"}).out, "nothing has to be set up in host:" + store_ + "\n");
+    EXPECT_EQ(mortise({"schema"}).out, "no setup is needed in host:" + store_ + "\n");
     EXPECT_THAT(mortise({"schema", "--json"}).out, HasSubstr(R"("schema":"")"));
 }
 
@@ -202,7 +202,7 @@ TEST_F(outside_command, verbose_names_the_store_and_who_named_it) {
     ::setenv("MORTISE_CONFIG", (scratch_ / "conf").c_str(), 1);
     EXPECT_EQ(mortise({"list", "-v"}).err, "mortise: " + shown + ", from '" + scratch_ / "conf'\n");
     std::ofstream{scratch_ / "conf"} << "label = x\n";
-    EXPECT_EQ(mortise({"schema", "-v"}).err, "mortise: the store is host:, as nothing names another\n");
+    EXPECT_EQ(mortise({"schema", "-v"}).err, "mortise: the store is host:, the default\n");
     ::unsetenv("MORTISE_CONFIG");
 }
 

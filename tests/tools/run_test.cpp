@@ -113,12 +113,12 @@ TEST_F(run_command, busy_names_the_holder) {
     ::gethostname(host, sizeof host - 1);
     EXPECT_THAT(busy.err,
                 MatchesRegex("mortise: 'deploy' is held by [^ ]+ pid [0-9]+ \\(night shift\\), for [0-9]+ m?s; "
-                             "place in the queue 1; -w T waits for it\n"));
+                             "place in the queue 1; use -w T to wait\n"));
     EXPECT_THAT(busy.err, HasSubstr(host));
     EXPECT_EQ(mortise({"run", "-n", "-E", "42", "deploy", "--", "true"}).code, 42);
     const outcome late = mortise({"run", "-w", "200ms", "-E", "0", "deploy", "--", "touch", scratch_ / "ran"});
     EXPECT_EQ(late.code, 0);
-    EXPECT_THAT(late.err, HasSubstr("the wait is over"));
+    EXPECT_THAT(late.err, HasSubstr("the wait timed out"));
     EXPECT_FALSE(std::filesystem::exists(scratch_ / "ran"));
     EXPECT_THAT(mortise({"run", "-n", "--json", "deploy", "--", "true"}).err,
                 AllOf(HasSubstr(R"("label":"night shift")"), HasSubstr(R"("exit":1)"), HasSubstr(R"("token":")")));
@@ -292,7 +292,7 @@ TEST_F(run_command, a_wait_for_itself_is_refused) {
         all.insert(all.end(), inner.begin(), inner.end());
         const outcome got = mortise(all);
         EXPECT_EQ(got.code, 64) << got.err;
-        EXPECT_THAT(got.err, MatchesRegex("mortise: 'x' is held by the `mortise run` that this command is a part of "
+        EXPECT_THAT(got.err, MatchesRegex("mortise: 'x' is held by the `mortise run` that runs this command "
                                           "\\([^ ]+ pid [0-9]+\\), so it would wait for itself; .*\n"));
     }
     EXPECT_EQ(

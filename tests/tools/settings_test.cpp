@@ -108,7 +108,7 @@ TEST_F(settings_of_the_command, a_store_can_be_required) {
     file("mortise.conf", "require_store = no\n");
     EXPECT_EQ(read().store, "host:");
     file("mortise.conf", "require_store = perhaps\n");
-    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("line 1: require_store is yes or no"));
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("line 1: require_store must be yes or no"));
 }
 
 TEST_F(settings_of_the_command, an_address_is_short) {
@@ -135,7 +135,7 @@ TEST_F(settings_of_the_command, what_is_no_address_in_a_file_is_not_shown) {
 
 TEST_F(settings_of_the_command, a_comment_is_no_part_of_an_address) {
     variables_["MORTISE_CONFIG"] = file("conf", "store = host:/tmp/h # the office\n").c_str();
-    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("line 1: a comment needs a line of its own"));
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("line 1: a comment must be on its own line"));
     variables_["MORTISE_CONFIG"] = file("conf", "store =\n").c_str();
     EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("line 1: store is empty"));
 }
@@ -175,7 +175,7 @@ TEST_F(settings_of_the_command, what_is_wrong_with_a_file_is_said_with_its_place
     file("mortise.conf", "stroe = CANARY\n");
     EXPECT_THAT(complaint(exit_code::configuration), AllOf(HasSubstr("line 1"), Not(HasSubstr("CANARY"))));
     file("mortise.conf", "store = a:\nstore = b:\n");
-    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("stands twice"));
+    EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("is given twice"));
     file("mortise.conf", "password_file = x\n");
     EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("no store"));
     file("mortise.conf", "store = redis://db\npassword_file = " + scratch_ / "none");
@@ -184,7 +184,7 @@ TEST_F(settings_of_the_command, what_is_wrong_with_a_file_is_said_with_its_place
     EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("MORTISE_CONFIG names"));
     variables_["MORTISE_CONFIG"] = scratch_.path();
     EXPECT_THAT(complaint(exit_code::configuration), HasSubstr("directory"));
-    EXPECT_THAT(complaint(exit_code::usage, {"--store", "a:", "--store-file", "b"}), HasSubstr("exclude"));
+    EXPECT_THAT(complaint(exit_code::usage, {"--store", "a:", "--store-file", "b"}), HasSubstr("cannot be combined"));
 }
 
 // As another user, with the HOME of root.

@@ -42,7 +42,7 @@ TEST_F(a_stuck_store, the_command_is_stopped_before_its_lease_ends) {
     const long long stuck = wall_clock();
 
     EXPECT_EQ(made.wait(), 75) << "while the store is still stuck";
-    EXPECT_THAT(content(scratch_ / "err"), HasSubstr("the store does not renew it"));
+    EXPECT_THAT(content(scratch_ / "err"), HasSubstr("could not be renewed"));
     std::ifstream notes{beat};
     long long last = 0;
     for (long long each = 0; notes >> each;) last = std::max(last, each);
@@ -84,7 +84,7 @@ TEST_F(a_stuck_store, that_is_removed_or_replaced_ends_the_command) {
     ASSERT_TRUE(eventually_says("begun", "begun"));
     std::filesystem::rename(store_, store_ + ".old");
     EXPECT_EQ(made.wait(60s), 75);
-    EXPECT_THAT(content(scratch_ / "err"), HasSubstr("the lock is lost"));
+    EXPECT_THAT(content(scratch_ / "err"), HasSubstr("the lock was lost"));
     EXPECT_EQ(mortise({"run", "-n", "x", "--", "true"}).code, 0);
 }
 

@@ -20,13 +20,13 @@ constexpr habit habits[] = {
     {'e', {}, "exclusive", {}},
     {0, "timeout", "wait", {}},
     {0, "nb", "nonblock", {}},
-    {'o', "close", {}, "it is for run, which starts a command"},
+    {'o', "close", {}, "only run has it, because it starts a command"},
     {'u',
      "unlock",
      {},
-     "a lock is released when the command of run ends; what acquire took, mortise release gives back"},
-    {'F', "no-fork", {}, "leave it out: a process of ours renews the lock while the command runs"},
-    {'V', "version", {}, "write mortise --version"},
+     "run releases the lock when its command ends; a lock of acquire is released with mortise release"},
+    {'F', "no-fork", {}, "omit it: a process of mortise renews the lock while the command runs"},
+    {'V', "version", {}, "use mortise --version"},
 };
 
 // Only for verbs that take locks. Nothing: flock(1) has no such option either.
@@ -80,7 +80,7 @@ arguments read(std::span<const option> known, const words& expected, std::span<c
         } else {
             if (!value && at == given.size()) refuse(name + " needs a value: " + name + " " + std::string(which.value));
             if (!value) value = given[at++];
-            if (result.has(name)) refuse(name + " stands twice");
+            if (result.has(name)) refuse(name + " is given twice");
         }
         result.values_[name] = value.value_or("");
     };
@@ -118,9 +118,9 @@ arguments read(std::span<const option> known, const words& expected, std::span<c
         (word ? result.words : result.command).push_back(given[at]);
     }
     if (result.words.size() < expected.least || (expected.then_command && result.command.empty()))
-        refuse("something is missing; expected " + std::string(expected.usage));
+        refuse("missing argument; expected " + std::string(expected.usage));
     if (result.words.size() > expected.most)
-        refuse(in_quotes(result.words[expected.most]) + " is too much" +
+        refuse(in_quotes(result.words[expected.most]) + " is one argument too many" +
                (expected.usage.empty() ? std::string{} : "; expected " + std::string(expected.usage)));
     return result;
 }

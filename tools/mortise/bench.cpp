@@ -24,8 +24,8 @@ bench::options options_of(const request& asked) {
         } else if (word.find(':') != word.npos && asked.given.has("--compare")) {
             if (holds_secret(word))
                 refuse(
-                    "bench: the address of a store holds a password, which every user of this machine can read on the "
-                    "command line; name one store with --store-file or MORTISE_STORE instead");
+                    "bench: every user of this machine can read a password on the command line; give one store with "
+                    "--store-file or MORTISE_STORE instead");
             how.stores.push_back(word);
         } else {
             const std::string_view meant = nearest(word, known);
@@ -34,7 +34,7 @@ bench::options options_of(const request& asked) {
         }
     }
     if (asked.given.has("--compare") && how.stores.size() < 2)
-        refuse("bench: --compare needs the addresses of two stores or more, as in --compare memory: host:");
+        refuse("bench: --compare needs two or more stores, as in --compare memory: host:");
     if (how.stores.empty()) how.stores.push_back(asked.settings.store);
     how.json = asked.settings.json;
     how.check = asked.given.has("--check");
@@ -47,7 +47,7 @@ bench::options options_of(const request& asked) {
     if (const auto seconds = asked.given.value("--seconds")) {
         how.time = read_duration("--seconds", *seconds);
         if (how.time < std::chrono::milliseconds{1} || how.time > std::chrono::minutes{10})
-            refuse("bench: --seconds takes 0.001 to 600, the time of one run");
+            refuse("bench: --seconds must be 0.001 to 600, the duration of one run");
     }
     return how;
 }
@@ -66,7 +66,7 @@ int perform(const request& asked) {
         return ended_by(e.signal());
     }
     line.end();
-    return report(how.json, 1, "bench: a bar was missed");
+    return report(how.json, 1, "bench: a target was missed");
 }
 
 }  // namespace
@@ -74,17 +74,17 @@ int perform(const request& asked) {
 const verb& bench_verb() {
     static const verb made{
         .name = "bench",
-        .summary = "how fast the store's locks are, beside its own primitives",
+        .summary = "measures the store's locks and its baseline",
         .usage = "[WORKLOAD...] [--compare URL URL...]",
-        .options = {{0, "compare", "", "the words with a colon are stores, for one table"},
-                    {0, "seconds", "N", "time of one run of a contest; else 0.3"},
-                    {0, "svg", "FILE", "draw the distributions of waits"},
-                    {0, "quick", "", "short runs: shows that it works, not how fast"},
-                    {0, "check", "", "exit with 1 if a figure misses its bar"}},
+        .options = {{0, "compare", "", "arguments with a colon are stores to compare"},
+                    {0, "seconds", "N", "duration of one contended run; default 0.3"},
+                    {0, "svg", "FILE", "plot the distribution of waits"},
+                    {0, "quick", "", "short runs, to try it; the figures mean little"},
+                    {0, "check", "", "exit 1 if a figure misses its target"}},
         .words = {.least = 0, .most = 40, .usage = "[WORKLOAD...]"},
         .notes =
             "WORKLOAD: uncontended, parallel, contended, processes, handoff, holding, crowd;\n"
-            "all if none is named. Median of 5 runs in turn; longest wait is p99.9.\n",
+            "default: all. Median of 5 alternating runs; the longest wait is p99.9.\n",
         .examples = {"mortise bench uncontended --quick", "mortise bench --compare memory: host: contended --quick"},
         .perform = &perform,
     };

@@ -1,5 +1,5 @@
 // `break`: takes a lock away from a holder that is stuck.
-#include "claims.hpp"
+#include "claim_arguments.hpp"
 #include "failure.hpp"
 #include "holders.hpp"
 #include "report.hpp"
@@ -18,17 +18,17 @@ namespace {
 
 mortise::token read_token(const std::optional<std::string>& text) {
     if (!text)
-        refuse("which hold? give --token T, as show and list print it: it is broken only if it is still that one");
+        refuse("--token T is missing: the token of the hold to break, from show or list; another hold is never broken");
     std::uint64_t value = 0;
     const auto read = std::from_chars(text->data(), text->data() + text->size(), value);
     if (read.ec != std::errc{} || read.ptr != text->data() + text->size() || value == 0)
-        refuse("--token " + in_quotes(*text) + " is no token: a whole number, as show and list print it");
+        refuse("--token " + in_quotes(*text) + " is not a token; use the whole number that show and list print");
     return mortise::token{value};
 }
 
 std::string whose(const std::vector<mortise::held_lock>& all, const std::string& name, mortise::token held) {
     for (const mortise::held_lock& one : all)
-        if (one.name == name && one.holder.token.counter() == held.counter()) return who(one.holder);
+        if (one.name == name && one.holder.token.counter() == held.counter()) return holder_text(one.holder);
     return {};
 }
 
@@ -44,7 +44,7 @@ int break_it(const request& asked) {
     if (ec) throw mortise::error(ec, in_quotes(name) + " on " + locks.store() + ": " + ec.message());
     if (!broken)
         throw failure(exit_code::busy, in_quotes(name) + " is not held with token " + mortise::to_string(held) +
-                                           " (any more); see: mortise show " + name);
+                                           " any more; see: mortise show " + name);
     const std::string by = this_holder();
     json made;
     made.add("name", name).add("token", mortise::to_string(held)).add("holder", holder).add("by", by).add("why", why);
@@ -60,16 +60,17 @@ int break_it(const request& asked) {
 const verb& break_verb() {
     static const verb made{
         .name = "break",
-        .summary = "takes a lock away from a holder that is stuck",
+        .summary = "breaks the lock of a stuck holder",
         .usage = "--token T [--why TEXT] NAME",
-        .options = {{0, "token", "T", "the hold that is meant, as show prints it"},
-                    {0, "why", "TEXT", "for the record"}},
+        .options = {{0, "token", "T", "the token of the hold to break, from show"},
+                    {0, "why", "TEXT", "the reason, for the record"}},
         .words = {.least = 1, .most = 1, .usage = "NAME"},
         .notes =
-            "Only if NAME is still held with that token. The holder is told, and the next\n"
-            "token is larger; but it may go on working, so stop it first if you can. Who,\n"
-            "when and why goes to stderr and into the store's record.\n"
-            "Exit: 0, 1 it is no longer that one, 69 store unreachable.\n",
+            "Breaks the lock only if NAME is still held with that token. The holder is\n"
+            "notified and the next token is larger, but the holder may continue to work, so\n"
+            "stop it first if you can. By whom, when and why is written to stderr and to the\n"
+            "store's record. Exit: 0, 1 NAME is not held with that token, 69 store\n"
+            "unreachable.\n",
         .examples = {"set -- $(mortise acquire x) && mortise break x --token $2 --why test 2>&1"},
         .perform = &break_it,
     };

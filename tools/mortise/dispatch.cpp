@@ -47,7 +47,7 @@ int perform(const verb& which, std::span<const std::string> rest) {
 }
 
 int perform(std::span<const std::string> line) {
-    if (line.empty()) refuse("which verb? (mortise --help lists them)");
+    if (line.empty()) refuse("a verb is missing (mortise --help lists them)");
     if (line[0] == "--help" || line[0] == "-h" || line[0] == "help") {
         std::cout << (line.size() > 1 && line[0] == "help" ? help_of(named(line[1])) : help());
         return 0;
@@ -56,7 +56,7 @@ int perform(std::span<const std::string> line) {
         std::cout << "mortise " MORTISE_VERSION "\n";
         return 0;
     }
-    if (line[0].starts_with('-')) refuse("the verb comes first, then its options (mortise --help)");
+    if (line[0].starts_with('-')) refuse("the verb must come first, then its options (mortise --help)");
     return perform(named(line[0]), line.subspan(1));
 }
 

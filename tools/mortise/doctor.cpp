@@ -73,7 +73,7 @@ int schema(const request& asked) {
     if (asked.settings.json) {
         std::cout << json{}.add("store", locks.store()).add("schema", text).text() << "\n";
     } else if (text.empty()) {
-        std::cout << "nothing has to be set up in " << plain(locks.store()) << "\n";
+        std::cout << "no setup is needed in " << plain(locks.store()) << "\n";
     } else {
         std::cout << text;
     }
@@ -85,11 +85,11 @@ int schema(const request& asked) {
 const verb& doctor_verb() {
     static const verb made{
         .name = "doctor",
-        .summary = "whether the store is fit for locks, with remedies",
+        .summary = "diagnoses the store, with remedies",
         .usage = "",
         .notes =
-            "Says what it found, each with what to do about it, and when the store's promise\n"
-            "of exclusion ends. Exit: 0, 69 locks do not work there.\n",
+            "Prints findings, each with its remedy, and the conditions under which the store\n"
+            "no longer guarantees exclusion. Exit: 0, 69 locking does not work.\n",
         .examples = {"mortise doctor", "mortise doctor --json"},
         .perform = &doctor,
     };
@@ -99,9 +99,9 @@ const verb& doctor_verb() {
 const verb& schema_verb() {
     static const verb made{
         .name = "schema",
-        .summary = "what has to be set up in the store before use",
+        .summary = "prints the setup that the store needs before use",
         .usage = "",
-        .notes = "In the store's own language, to be read and run by whoever runs the store.\n",
+        .notes = "Statements in the store's own language, for its operator to review and run.\n",
         .examples = {"mortise schema"},
         .perform = &schema,
     };

@@ -1,4 +1,4 @@
-// How the command ends: every code it uses, in one place. `mortise --help` and the manual show the same.
+// All exit codes of the command. `mortise --help` and the manual list them too.
 #pragma once
 
 #include <mortise/error.hpp>
@@ -9,12 +9,12 @@ namespace command {
 
 enum class exit_code : int {
     done = 0,
-    busy = 1,            // somebody else holds it, and we were not to wait (any longer); `run -E` chooses another
-    usage = 64,          // the command line, or a demand that the name or the store does not fit
-    unavailable = 69,    // the store cannot be reached or does not let us in, or the machine is at a limit
-    output = 74,         // what was asked for could not be written
-    lost = 75,           // the lock ended below the command
-    configuration = 78,  // the store's address or a configuration file
+    busy = 1,            // somebody else holds the lock; `run -E` sets another code
+    usage = 64,          // the command line is wrong, or the store cannot do it
+    unavailable = 69,    // the store is unreachable or denies access, or a resource is exhausted
+    output = 74,         // the output could not be written
+    lost = 75,           // the lock was lost
+    configuration = 78,  // the store's address or a configuration file is wrong
     cannot_execute = 126,
     not_found = 127,
 };

@@ -1,4 +1,4 @@
-// Why a verb did not do what it was asked: one line for people and a code for scripts.
+// The exception of a verb: a message for people and an exit code for scripts.
 #pragma once
 
 #include "exit_codes.hpp"

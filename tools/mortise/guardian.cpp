@@ -1,9 +1,9 @@
 // The guardian: owns client and hold, starts the command, renews, and lets go only when nothing that it started is left. What
 // to do is decided by `supervision`; here it is done. Nothing in the loop waits for the store, so the clock is always heeded.
 #include "child.hpp"
-#include "claims.hpp"
+#include "claim_arguments.hpp"
 #include "descendants.hpp"
-#include "enclosing.hpp"
+#include "enclosing_runs.hpp"
 #include "failure.hpp"
 #include "inbox.hpp"
 #include "keeper.hpp"
@@ -12,7 +12,7 @@
 #include "run.hpp"
 #include "store_client.hpp"
 #include "supervision.hpp"
-#include "waiting.hpp"
+#include "wait_display.hpp"
 
 #include <mortise/client.hpp>
 
@@ -50,12 +50,12 @@ public:
 
     int watch() {
         if (!timer_ || inbox_->get() < 0)
-            return report(json(), exit_code::unavailable, "no descriptors left; raise ulimit -n");
+            return report(json(), exit_code::unavailable, "no file descriptors left; raise ulimit -n");
         std::optional<metrics_page> page;
         if (terms_.metrics_port) page.emplace(*terms_.metrics_port);
         locks_ = client_of(terms_.settings, observed_by(page));
-        must_span_processes(*locks_);
-        must_not_wait_for_itself(*locks_, terms_.wanted);
+        require_shared_store(*locks_);
+        refuse_self_wait(*locks_, terms_.wanted);
         if (page) page->serve(locks_, terms_.wanted.name);
         claim();
         while (!finished_) {
@@ -176,18 +176,18 @@ private:
         if (left.empty()) return;
         const std::string more = left.size() > 1 ? " and " + std::to_string(left.size() - 1) + " more" : "";
         const std::string text = name() + ": the command has ended, but pid " + std::to_string(left.front().pid) +
-                                 " (" + plain(left.front().name) + ")" + more + ", which it started, " +
-                                 (more.empty() ? "runs on and keeps" : "run on and keep") +
-                                 " the lock; with -o the lock is released when the command ends";
+                                 " (" + plain(left.front().name) + ")" + more + ", which it started, still " +
+                                 (more.empty() ? "runs and keeps" : "run and keep") +
+                                 " the lock; use -o to release the lock when the command ends";
         complain(json() ? command::json{}.add("warning", text).text() : "mortise: " + text);
     }
 
     void tell(supervision::trouble why) const {
         const bool renewed = terms_.wanted.options.renew == mortise::renew::on;
         report(json(), exit_code::lost,
-               name() + (why == supervision::trouble::lost ? ": the lock is lost; the command is stopped"
-                         : renewed ? ": the lease ends and the store does not renew it; the command is stopped"
-                                   : ": the lease ends and is not to be renewed; the command is stopped"));
+               name() + (why == supervision::trouble::lost ? ": the lock was lost; stopping the command"
+                         : renewed ? ": the lease ends and could not be renewed; stopping the command"
+                                   : ": the lease ends (--no-renew); stopping the command"));
     }
 
     void start() {
@@ -242,7 +242,7 @@ private:
         const bool ours = how == mortise::release_result::released || how == mortise::release_result::unknown;
         finished_ = ours ? code : static_cast<int>(exit_code::lost);
         if (!ours && code != static_cast<int>(exit_code::lost))
-            report(json(), exit_code::lost, name() + ": the lock had ended before the command did");
+            report(json(), exit_code::lost, name() + ": the lock ended before the command did");
         if (verbose())
             inform(json(), "ended", command::json{}.add("name", terms_.wanted.name).add("result", to_string(how)),
                    name() + ": " + std::string(to_string(how)));
@@ -258,7 +258,7 @@ private:
     supervision decide_{terms_.close ? supervision::kept_by::command : supervision::kept_by::all};
     std::stop_source withdraw_;
     std::shared_ptr<mortise::client> locks_;
-    std::optional<waiting_display> display_;
+    std::optional<wait_display> display_;
     std::optional<boot_clock::time_point> asked_at_;  // for the first time
     mortise::hold hold_;
     pauses killing_;

@@ -20,15 +20,15 @@ std::string shown(const option& which) {
 
 std::string help() {
     std::string text =
-        "usage: mortise VERB [options]...     (mortise VERB --help says more)\n"
-        "Locks that hold across threads, processes and machines.\n\n";
+        "usage: mortise VERB [options]...     (mortise VERB --help for details)\n"
+        "Locks across threads, processes and machines.\n\n";
     for (const verb* each : verbs())
         text += "  " + padded(std::string(each->name), 10) + std::string(each->summary) + "\n";
     return text +
            "\nEvery verb takes --store URL, --store-file FILE, --require-store, --patience T,\n"
-           "--json, -v and --help. Without --store the environment (MORTISE_STORE) names the\n"
-           "store, else mortise.conf, else it is host:, the processes of this user on this\n"
-           "machine; with --require-store that is an error. -v says which it is.\n"
+           "--json, -v and --help. Without --store the store is that of MORTISE_STORE, else\n"
+           "of mortise.conf, else host: (this user's processes on this machine), or an error\n"
+           "with --require-store. -v shows which one is used.\n"
            "Exit: 0, 1 busy, 64 usage, 69 store unreachable, 74 output, 75 lock lost,\n"
            "78 configuration, 126/127 command not run, 128+n signal n.\n";
 }

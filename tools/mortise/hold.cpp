@@ -1,10 +1,10 @@
 // `hold`: a lock for as long as somebody keeps our input open.
-#include "claims.hpp"
+#include "acquisition.hpp"
+#include "claim_arguments.hpp"
 #include "failure.hpp"
 #include "metrics.hpp"
 #include "report.hpp"
 #include "settings.hpp"
-#include "taking.hpp"
 #include "verbs.hpp"
 
 #include <iostream>
@@ -26,7 +26,7 @@ void print(const request& asked, const mortise::hold& mine) {
     } else {
         std::cout << shown << std::endl;
     }
-    if (!std::cout) throw failure(exit_code::output, "cannot write the token to stdout; the lock is let go");
+    if (!std::cout) throw failure(exit_code::output, "cannot write the token to stdout; the lock was released");
 }
 
 // Until the input ends, a signal comes or the lock is lost; false for the last.
@@ -45,13 +45,13 @@ int hold(const request& asked) {
     mortise::claim wanted = claim_of(asked);
     if (wanted.options.label.empty()) wanted.options.label = "mortise hold";
     const signal_source signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    taken got = take(asked, std::move(wanted), signals);
+    acquisition got = acquire_lock(asked, std::move(wanted), signals);
     if (!got.hold) return got.code;
     print(asked, got.hold);
     const bool kept = wait(*got.news, signals);
     const mortise::release_result how = got.hold.release();
     if (kept && how != mortise::release_result::expired && how != mortise::release_result::taken_over) return 0;
-    return report(asked.settings.json, exit_code::lost, in_quotes(asked.given.words.front()) + ": the lock is lost");
+    return report(asked.settings.json, exit_code::lost, in_quotes(asked.given.words.front()) + ": the lock was lost");
 }
 
 }  // namespace
@@ -59,14 +59,14 @@ int hold(const request& asked) {
 const verb& hold_verb() {
     static const verb made{
         .name = "hold",
-        .summary = "holds a lock until its input ends",
+        .summary = "holds a lock until stdin ends",
         .usage = "[options] NAME",
         .options = claim_options_and({metrics_option}),
         .words = {.least = 1, .most = 1, .usage = "NAME"},
         .notes =
-            "Waits for NAME, prints the token, and holds until its input ends or a signal\n"
-            "comes. Exit: 0, 1 NAME is held, 69 store unreachable, 75 lock lost, 128+n for\n"
-            "signal n while waiting.\n",
+            "Waits for NAME, prints the token, and holds the lock until stdin ends or a\n"
+            "signal arrives. Exit: 0, 1 NAME is held, 69 store unreachable, 75 lock lost,\n"
+            "128+n for signal n while waiting.\n",
         .examples = {"mortise hold deploy </dev/null", "mortise hold -n deploy --json </dev/null"},
         .perform = &hold,
     };

@@ -43,17 +43,17 @@ void add_seconds(json& to, std::string_view key, const std::optional<std::chrono
 
 }  // namespace
 
-std::string who(const mortise::holder& one) {
+std::string holder_text(const mortise::holder& one) {
     std::string text = one.host.empty() ? "another program" : plain(one.host);
     if (one.pid != 0) text += " pid " + std::to_string(one.pid);
     return one.label.empty() ? text : text + " (" + plain(one.label) + ")";
 }
 
-std::string how_long(const mortise::holder& one, const std::string& before) {
+std::string held_for_text(const mortise::holder& one, const std::string& before) {
     return one.held_for ? before + "for " + readable(*one.held_for) : "";
 }
 
-std::string what_is_left(const mortise::held_lock& one, const std::string& before) {
+std::string lease_left_text(const mortise::held_lock& one, const std::string& before) {
     return one.lease_left ? before + "lease ends in " + readable(*one.lease_left) : "";
 }
 
@@ -69,7 +69,7 @@ std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all, st
     std::vector<row> rows{{"NAME", "HOLDER", "HELD", "LEFT", "SHARE", "WAIT", "TOKEN"}};
     const auto or_dash = [](const auto& span) { return span ? readable(*span) : std::string("-"); };
     for (const mortise::held_lock& one : all) {
-        rows.push_back({plain(one.name), who(one.holder), or_dash(one.holder.held_for), or_dash(one.lease_left),
+        rows.push_back({plain(one.name), holder_text(one.holder), or_dash(one.holder.held_for), or_dash(one.lease_left),
                         share_of(one), std::to_string(one.waiting), mortise::to_string(one.holder.token)});
     }
     std::array<std::size_t, std::tuple_size_v<row>> widest{};

@@ -12,16 +12,16 @@
 namespace command {
 
 // "web-3 pid 4711 (nightly)"; "another program" if it has not said who it is
-std::string who(const mortise::holder& one);
+std::string holder_text(const mortise::holder& one);
 
 // ", for 12 s"; nothing if it is not known, or no time at all
-std::string how_long(const mortise::holder& one, const std::string& before = ", ");
+std::string held_for_text(const mortise::holder& one, const std::string& before = ", ");
 
 // "alone", "reading", "2 of 5"
 std::string share_of(const mortise::held_lock& one);
 
 // "lease ends in 12 s"; nothing if that is not known, or there is no lease
-std::string what_is_left(const mortise::held_lock& one, const std::string& before = ", ");
+std::string lease_left_text(const mortise::held_lock& one, const std::string& before = ", ");
 
 // A line of headings, then one for each. `width`: columns of the terminal, where it is to fit into one: then long names and
 // holders are cut, and if that is not enough the last columns are left out.

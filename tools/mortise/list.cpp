@@ -25,7 +25,7 @@ int list(const request& asked) {
     if (asked.settings.json) {
         for (const held_lock& one : all) std::cout << as_json(one).text() << "\n";
     } else if (all.empty()) {
-        std::cout << "nothing is held on " << plain(locks->store()) << "\n";
+        std::cout << "no lock is held in " << plain(locks->store()) << "\n";
     } else {
         const auto width = is_terminal(STDOUT_FILENO) ? std::optional(columns_of(STDOUT_FILENO)) : std::nullopt;
         for (const std::string& row : as_table(all, width)) std::cout << row << "\n";
@@ -35,7 +35,7 @@ int list(const request& asked) {
 
 int show(const request& asked) {
     const std::string& name = asked.given.words.front();
-    if (name.empty()) refuse("the name of a lock is never empty");
+    if (name.empty()) refuse("the name of a lock must not be empty");
     std::vector<held_lock> all = client_of(asked.settings)->list();
     std::erase_if(all, [&](const held_lock& one) { return one.name != name; });
     if (asked.settings.json) {
@@ -45,9 +45,9 @@ int show(const request& asked) {
     }
     if (all.empty()) std::cout << in_quotes(name) << " is not held\n";
     for (const held_lock& one : all) {
-        std::cout << in_quotes(name) << " is held by " << who(one.holder) << ", " << share_of(one)
-                  << how_long(one.holder) << what_is_left(one) << ", token " << mortise::to_string(one.holder.token)
-                  << "; " << one.waiting << " waiting\n";
+        std::cout << in_quotes(name) << " is held by " << holder_text(one.holder) << ", " << share_of(one)
+                  << held_for_text(one.holder) << lease_left_text(one) << ", token "
+                  << mortise::to_string(one.holder.token) << "; " << one.waiting << " waiting\n";
     }
     return 0;
 }
@@ -57,12 +57,12 @@ int show(const request& asked) {
 const verb& list_verb() {
     static const verb made{
         .name = "list",
-        .summary = "who holds what, everybody's locks on the store",
+        .summary = "lists all locks that are held in the store",
         .usage = "",
         .notes =
-            "Shows every lock that is held: holder, for how long, what is left of its lease,\n"
-            "share, how many wait, token. A - is not known, or there is none. On a terminal\n"
-            "long names are cut to fit.\n",
+            "Shows for every held lock the holder, the time held, the rest of the lease, the\n"
+            "share, the number of waiters and the token. A - means unknown or none. On a\n"
+            "terminal, long names are shortened to fit.\n",
         .examples = {"mortise list", "mortise list --json"},
         .perform = &list,
     };
@@ -72,10 +72,10 @@ const verb& list_verb() {
 const verb& show_verb() {
     static const verb made{
         .name = "show",
-        .summary = "who holds one lock, and how many wait for it",
+        .summary = "shows who holds one lock, and how many wait for it",
         .usage = "NAME",
         .words = {.least = 1, .most = 1, .usage = "NAME"},
-        .notes = "Shows who holds NAME; one line for each holder. Exits with 0, held or not.\n",
+        .notes = "Prints one line for each holder of NAME. Exit: 0, whether it is held or not.\n",
         .examples = {"mortise show deploy", "mortise show deploy --json"},
         .perform = &show,
     };

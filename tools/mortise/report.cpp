@@ -9,9 +9,9 @@ std::string story(const std::string& name, const mortise::refusal& no) {
     const bool busy = no.reason == mortise::errc::busy || no.reason == mortise::errc::timed_out;
     if (!busy) return no.describe();
     std::string text = in_quotes(name) + " is held";
-    if (no.holder) text += " by " + who(*no.holder) + how_long(*no.holder);
+    if (no.holder) text += " by " + holder_text(*no.holder) + held_for_text(*no.holder);
     if (no.place) text += "; place in the queue " + std::to_string(*no.place);
-    return text + (no.reason == mortise::errc::busy ? "; -w T waits for it" : "; the wait is over");
+    return text + (no.reason == mortise::errc::busy ? "; use -w T to wait" : "; the wait timed out");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How a verb says what went wrong: one line on stderr, or one object of JSON.
+// Error reports: one line on stderr, or one JSON object.
 #pragma once
 
 #include "exit_codes.hpp"

@@ -1,7 +1,7 @@
 #include "run.hpp"
 
 #include "child.hpp"
-#include "claims.hpp"
+#include "claim_arguments.hpp"
 #include "descendants.hpp"
 #include "failure.hpp"
 #include "metrics.hpp"
@@ -23,7 +23,7 @@ run_terms read_terms(const request& asked) {
     terms.close = given.has("--close");
     terms.line = given.command;
     if (given.has("--command")) {
-        if (terms.line.size() != 1) refuse("-c takes the command as one word, in quotes");
+        if (terms.line.size() != 1) refuse("-c takes the command as one argument, in quotes");
         terms.line.insert(terms.line.begin(), {"/bin/sh", "-c"});
     }
     if (terms.wanted.options.label.empty()) {
@@ -52,7 +52,7 @@ int run(const request& asked) {
     terms.wrapper_group = ::getpgrp();
 
     auto [ours, theirs] = channel::make();
-    if (ours.get() < 0) throw failure(exit_code::unavailable, "no descriptors left; raise ulimit -n");
+    if (ours.get() < 0) throw failure(exit_code::unavailable, "no file descriptors left; raise ulimit -n");
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // should the guardian die, the command becomes ours
     const signal_source signals{SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
                                 SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT, SIGCHLD};
@@ -74,8 +74,8 @@ const verb& run_verb() {
         .name = "run",
         .summary = "runs a command while holding a lock",
         .usage = "[options] NAME [--] COMMAND [ARGUMENT]...",
-        .options = claim_options_and({{'c', "command", "", "COMMAND is one word for sh -c"},
-                                      {'o', "close", "", "release when COMMAND ends, whatever it left running"},
+        .options = claim_options_and({{'c', "command", "", "COMMAND is one argument for sh -c"},
+                                      {'o', "close", "", "release when COMMAND ends, even if what it started runs on"},
                                       metrics_option}),
         .words = {.least = 1, .most = 1, .then_command = true, .usage = "NAME -- COMMAND..."},
         .notes =

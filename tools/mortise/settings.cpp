@@ -75,13 +75,13 @@ std::string needed_content_of(const std::string& path, const std::string& whose,
 std::string address_in(const std::string& path) {
     std::string text = needed_content_of(path, "--store-file");
     const std::string what = in_quotes(path) + " (--store-file) ";
-    if (text.empty()) misconfigured(what + "is empty; write the address of a store into it");
+    if (text.empty()) misconfigured(what + "is empty; write a store address into it");
     if (std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
-        misconfigured(what + "has more than the one line that is the address of a store");
+        misconfigured(what + "has more than one line; it must contain only a store address");
     const std::string_view scheme = std::string_view(text).substr(0, text.find(':'));
     const std::string_view rest = std::string_view(text).substr(scheme.size());
     if (!rest.starts_with("://") && scheme != "host" && scheme != "memory")
-        misconfigured(what + "has no address of a store, like redis://127.0.0.1, in it");
+        misconfigured(what + "has no store address, like redis://127.0.0.1");
     return text;
 }
 
@@ -107,7 +107,7 @@ struct configured {
 configured read_files(const environment& get, access how) {
     configured all;
     if (const char* only = get("MORTISE_CONFIG"); only != nullptr) {
-        if (*only == '\0') misconfigured("MORTISE_CONFIG is set but empty; name a file in it, or unset it");
+        if (*only == '\0') misconfigured("MORTISE_CONFIG is set but empty; set it to a file, or unset it");
         all.take(only, needed_content_of(only, "MORTISE_CONFIG", longest_configuration));
         return all;
     }
@@ -134,25 +134,25 @@ bool names_secret(std::string_view option) {
     return false;
 }
 
-constexpr const char* how_to_name_one = "; set MORTISE_STORE, give --store URL, or write store = URL into mortise.conf";
+constexpr const char* how_to_name_one = "; set MORTISE_STORE, use --store URL, or write store = URL into mortise.conf";
 
 void take_store_of(const configured& files, bool required, settings& into) {
     const auto url = files.keys.find("store");
     const auto password = files.keys.find("password_file");
     if (url == files.keys.end()) {
-        if (password != files.keys.end())
-            misconfigured("the configuration has a password_file but no store it belongs to");
-        if (required) misconfigured(std::string("--require-store: no store is named") + how_to_name_one);
+        if (password != files.keys.end()) misconfigured("the configuration has a password_file but no store");
+        if (required) misconfigured(std::string("--require-store: no store is configured") + how_to_name_one);
         if (files.requires_store())
-            misconfigured("no store is named, and " + files.from.at("require_store") + " says require_store = yes" +
-                          how_to_name_one);
+            misconfigured("no store is configured, and " + files.from.at("require_store") +
+                          " says require_store = yes" + how_to_name_one);
         into.store = "host:";
         return;
     }
     into.store = url->second;
     into.store_from = files.from.at("store");
     if (password == files.keys.end()) return;
-    if (holds_secret(url->second)) misconfigured("the configuration's store has a password and a password_file too");
+    if (holds_secret(url->second))
+        misconfigured("the configuration has a password in the store's address and a password_file; remove one");
     into.store = with_password(url->second, needed_content_of(password->second, "password_file"));
 }
 
@@ -172,14 +172,14 @@ configuration read_configuration(const std::string& path, const std::string& tex
         if (equals == line.npos) misconfigured(where + "expected key = value");  // may be a secret: not shown
         const std::string key{trimmed(line.substr(0, equals))};
         if (std::find(keys.begin(), keys.end(), key) == keys.end())
-            misconfigured(where + "the keys are store, password_file, label and require_store");
+            misconfigured(where + "unknown key; the keys are store, password_file, label and require_store");
         const std::string value{trimmed(line.substr(equals + 1))};
         if (key == "require_store" && value != "yes" && value != "no")
-            misconfigured(where + "require_store is yes or no");
+            misconfigured(where + "require_store must be yes or no");
         if (key != "label" && (value.find(" #") != value.npos || value.find("\t#") != value.npos))
-            misconfigured(where + "a comment needs a line of its own");
+            misconfigured(where + "a comment must be on its own line");
         if (value.empty() && key != "label") misconfigured(where + key + " is empty");
-        if (!found.emplace(key, value).second) misconfigured(where + key + " stands twice");
+        if (!found.emplace(key, value).second) misconfigured(where + key + " is given twice");
     }
     return found;
 }
@@ -227,17 +227,17 @@ settings read_settings(const arguments& given, const environment& get) {
 
     const auto url = given.value("--store");
     const auto file = given.value("--store-file");
-    if (url && file) refuse("--store and --store-file exclude each other");
+    if (url && file) refuse("--store and --store-file cannot be combined");
     if (url && holds_secret(*url))
         refuse(
-            "--store: a password on the command line can be read by every user of the machine; "
+            "--store: every user of this machine can read a password on the command line; "
             "put the address into MORTISE_STORE or into a file (--store-file FILE)");
     made.tries_once = given.has("--nonblock");
     if (const auto patience = given.value("--patience")) made.patience = read_duration("--patience", *patience);
 
     const char* named = get("MORTISE_STORE");
     const bool told = url || file || (named != nullptr && *named != '\0');
-    if (!told && named != nullptr) misconfigured("MORTISE_STORE is set but empty; name a store in it, or unset it");
+    if (!told && named != nullptr) misconfigured("MORTISE_STORE is set but empty; set it to a store, or unset it");
     const configured files = read_files(get, told ? access::wanted : access::needed);
     if (const auto label = files.keys.find("label"); label != files.keys.end()) made.label = label->second;
     if (url) {

@@ -18,7 +18,7 @@ signal_source::signal_source(std::initializer_list<int> wanted) {
     }
     ::pthread_sigmask(SIG_BLOCK, &set, &before_);
     from_ = descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!from_) throw failure(exit_code::unavailable, "no descriptor left for signals; raise ulimit -n");
+    if (!from_) throw failure(exit_code::unavailable, "no file descriptors left; raise ulimit -n");
 }
 
 std::optional<int> signal_source::read() const noexcept {

@@ -19,7 +19,7 @@ std::shared_ptr<mortise::client> client_of(const settings& how, mortise::client_
             details.add("from", how.store_from);
         inform(how.json, "store", details,
                "the store is " + plain(made->store()) +
-                   (how.store_from.empty() ? ", as nothing names another" : ", from " + how.store_from));
+                   (how.store_from.empty() ? ", the default" : ", from " + how.store_from));
     }
     return made;
 }

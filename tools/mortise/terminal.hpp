@@ -1,4 +1,4 @@
-// Whether people are watching, and one line of theirs that is drawn again and again.
+// The terminal: its size and colours, and a line that is redrawn.
 #pragma once
 
 #include "text.hpp"

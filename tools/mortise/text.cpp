@@ -155,7 +155,7 @@ long long read_number(std::string_view option, std::string_view text, long long 
     const char* end = text.data() + text.size();
     const auto read = std::from_chars(text.data(), end, value);
     if (read.ec != std::errc{} || read.ptr != end || value < least || value > most)
-        refuse(std::string(option) + " " + in_quotes(text) + " is no number from " + std::to_string(least) + " to " +
+        refuse(std::string(option) + " " + in_quotes(text) + " is not a number from " + std::to_string(least) + " to " +
                std::to_string(most));
     return value;
 }

@@ -1,4 +1,4 @@
-// Text for people and for programs: what came from outside never reaches a terminal raw.
+// Text for terminals: everything from outside is escaped.
 #pragma once
 
 #include <mortise/spelling.hpp>

@@ -4,12 +4,12 @@ namespace command {
 
 std::span<const option> common_options() {
     static const option all[] = {
-        {0, "store", "URL", "where the locks live; else MORTISE_STORE, the configuration, host:"},
-        {0, "store-file", "FILE", "a file with that URL, which may then hold a password"},
-        {0, "require-store", "", "an error if nobody names a store, instead of host:"},
-        {0, "patience", "T", "how long a store that does not answer is asked; else 10 s"},
-        {0, "json", "", "one JSON object a line"},
-        {'v', "verbose", "", "say what happens, on stderr"},
+        {0, "store", "URL", "the store; default: MORTISE_STORE, mortise.conf, host:"},
+        {0, "store-file", "FILE", "a file with the URL, which may contain a password"},
+        {0, "require-store", "", "fail if no store is configured, instead of using host:"},
+        {0, "patience", "T", "how long to retry if the store does not answer; default 10 s"},
+        {0, "json", "", "one JSON object per line"},
+        {'v', "verbose", "", "report progress on stderr"},
         {'h', "help", "", "this"},
     };
     return all;

@@ -78,7 +78,7 @@ public:
         }
         std::vector<std::string> lines{plain(store) + "  " + time_of_day() + "  " + std::to_string(now.size()) +
                                        " held, " + std::to_string(waiting) + " waiting   (Ctrl-C ends)"};
-        lines.push_back(seen.failed ? "NO ANSWER, this is how it was: " + seen.failed.message() : "");
+        lines.push_back(seen.failed ? "NO ANSWER; last known state: " + seen.failed.message() : "");
         const std::size_t width = columns_of(STDOUT_FILENO);
         for (std::string& row : as_table(now, width)) lines.push_back(std::move(row));
         const std::size_t rows = std::max<std::size_t>(rows_of(STDOUT_FILENO), 5) - 1;
@@ -114,8 +114,8 @@ public:
 private:
     void print(const lock_change& one) const {
         const std::string name = in_quotes(one.lock.name);
-        const std::string whose = name + " by " + who(one.lock.holder) + ", " + share_of(one.lock) + ", token " +
-                                  mortise::to_string(one.lock.holder.token);
+        const std::string whose = name + " by " + holder_text(one.lock.holder) + ", " + share_of(one.lock) +
+                                  ", token " + mortise::to_string(one.lock.holder.token);
         switch (one.is) {
             case lock_change::what::taken:
                 return say("taken", command::as_json(one.lock), whose);
@@ -141,7 +141,7 @@ private:
 
 int watch(const request& asked) {
     const std::string name = asked.given.words.empty() ? "" : asked.given.words.front();
-    if (name.empty() && !asked.given.words.empty()) refuse("the name of a lock is never empty");
+    if (name.empty() && !asked.given.words.empty()) refuse("the name of a lock must not be empty");
     auto until = steady::time_point::max();
     if (const auto span = asked.given.value("--for")) until = steady::now() + read_duration("--for", *span);
 
@@ -174,14 +174,14 @@ int watch(const request& asked) {
 const verb& watch_verb() {
     static const verb made{
         .name = "watch",
-        .summary = "who holds what, as it changes",
+        .summary = "shows who holds what, continuously",
         .usage = "[--for T] [NAME]",
-        .options = {{0, "for", "T", "ends after this time; else with a signal"}},
+        .options = {{0, "for", "T", "stop after T; default: at a signal"}},
         .words = {.least = 0, .most = 1, .usage = "[NAME]"},
         .notes =
-            "On a terminal a table that is drawn anew; in a pipe a line for each lock that\n"
-            "was taken or released and each queue that changed. Looks a few times a second:\n"
-            "what came and went in between is not seen.\n",
+            "Shows a live table on a terminal; otherwise prints a line when a lock is taken\n"
+            "or released, or its queue changes. Polls the store a few times a second, so it\n"
+            "may miss locks that are held only briefly.\n",
         .examples = {"mortise watch --for 1s", "mortise watch deploy --json --for 0.5"},
         .perform = &watch,
     };

@@ -2,7 +2,7 @@
 
 #include "crew.hpp"
 #include "figures.hpp"
-#include "holding.hpp"
+#include "held_claims.hpp"
 #include "scenario.hpp"
 #include "svg.hpp"
 #include "tools/mortise/json.hpp"

@@ -5,27 +5,13 @@
 // alone.
 #pragma once
 
-#include <chrono>
-#include <functional>
+#include "options.hpp"
+
 #include <iosfwd>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace bench {
-
-struct options {
-    std::vector<std::string> stores{};     // addresses; several stand in one table
-    std::vector<std::string> workloads{};  // empty: all
-    int runs = 5;
-    std::chrono::nanoseconds time = std::chrono::milliseconds{300};  // of one run
-    bool quick = false;                                              // shows that it works, not how fast
-    bool json = false;
-    bool check = false;  // a missed bar is a failure
-    std::string svg{};   // where to draw the distributions of waits; empty: nowhere
-    std::function<void(const std::string& what)> progress{};
-};
 
 std::span<const std::string_view> workloads();
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "baseline/registry.hpp"
-#include "bench.hpp"
 #include "contender.hpp"
 #include "figures.hpp"
+#include "options.hpp"
 
 #include <mortise/client.hpp>
 

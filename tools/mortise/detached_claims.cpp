@@ -1,10 +1,10 @@
 // `acquire`, `renew` and `release`: locks that no process keeps, for scripts that cannot wrap their work into one command.
-#include "claims.hpp"
+#include "acquisition.hpp"
+#include "claim_arguments.hpp"
 #include "failure.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 #include "store_client.hpp"
-#include "taking.hpp"
 #include "verbs.hpp"
 
 #include <charconv>
@@ -20,7 +20,7 @@ std::vector<option> detached_options() {
     std::vector<option> all = claim_options_and({});
     std::erase_if(all, [](const option& each) { return each.name == "no-renew"; });
     for (option& each : all)
-        if (each.name == "lease") each.help = "how long it lasts; else 30 s";
+        if (each.name == "lease") each.help = "how long the lock lasts; default 30 s";
     return all;
 }
 
@@ -29,12 +29,12 @@ std::vector<option> detached_options() {
                                   const char* what_follows) {
     const std::string where = in_quotes(name) + " on " + locks.store() + ": ";
     if (ec != mortise::errc::unreachable) throw mortise::error(ec, where + ec.message());
-    throw mortise::error(ec, where + "no answer that counts; mortise doctor says what is in the way. " + what_follows);
+    throw mortise::error(ec, where + "no conclusive answer; run mortise doctor to find out why. " + what_follows);
 }
 
-constexpr const char* had_ended = " had ended before: its lease was over, or it was released or broken";
+constexpr const char* had_ended = " had already ended: its lease expired, or it was released or broken";
 
-const option id_option{0, "id", "ID", "what acquire printed; else MORTISE_ID of the environment"};
+const option id_option{0, "id", "ID", "the id that acquire printed; default: MORTISE_ID"};
 
 // 32 hex digits, as claim_id::hex() writes them.
 mortise::claim_id read_id(const std::string& text) {
@@ -52,7 +52,7 @@ mortise::claim_id read_id(const std::string& text) {
 mortise::claim_id id_of(const arguments& given) {
     if (const auto text = given.value("--id")) return read_id(*text);
     const char* text = std::getenv("MORTISE_ID");
-    if (text == nullptr || *text == '\0') refuse("which claim? give --id ID, or set MORTISE_ID");
+    if (text == nullptr || *text == '\0') refuse("the claim is missing; give --id ID, or set MORTISE_ID");
     return read_id(text);
 }
 
@@ -64,7 +64,7 @@ int acquire(const request& asked) {
     if (wanted.options.label.empty()) wanted.options.label = "mortise acquire";
     const double lease = std::chrono::duration<double>(*wanted.options.lease).count();
     const signal_source signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    taken got = take(asked, std::move(wanted), signals);
+    acquisition got = acquire_lock(asked, std::move(wanted), signals);
     if (!got.hold) return got.code;
 
     std::error_code none;
@@ -79,7 +79,7 @@ int acquire(const request& asked) {
     }
     if (std::cout) return 0;
     got.hold.release();  // nobody knows its id
-    throw failure(exit_code::output, "cannot write the id to stdout; the lock is let go");
+    throw failure(exit_code::output, "cannot write the id to stdout; the lock was released");
 }
 
 int renew(const request& asked) {
@@ -88,7 +88,7 @@ int renew(const request& asked) {
     const auto lease = read_duration("--lease", asked.given.value("--lease").value_or("30s"));
     const auto opened = client_of(asked.settings);
     mortise::client& locks = *opened;
-    must_outlive_processes(locks);
+    require_detached_claims(locks);
     std::error_code ec;
     const bool renewed = locks.renew(name, id, lease, ec);
     if (asked.settings.json) {
@@ -99,7 +99,7 @@ int renew(const request& asked) {
     if (renewed) return 0;
     if (ec == mortise::errc::lost) throw failure(exit_code::lost, in_quotes(name) + had_ended);
     if (ec == mortise::errc::invalid_option) refuse("--lease of " + readable(lease) + ": use 100 ms to 24 h");
-    throw_unsettled(ec, name, locks, "It may have been renewed or not");
+    throw_unsettled(ec, name, locks, "The lock may or may not have been renewed");
 }
 
 int release(const request& asked) {
@@ -109,7 +109,7 @@ int release(const request& asked) {
     const auto patience = asked.settings.patience.value_or(mortise::client_options{}.patience);
     const auto opened = client_of(asked.settings, {.release_wait = patience});
     mortise::client& locks = *opened;
-    must_outlive_processes(locks);
+    require_detached_claims(locks);
     std::error_code ec;
     const mortise::release_result how = locks.release(name, id, ec);
     if (asked.settings.json) {
@@ -121,7 +121,7 @@ int release(const request& asked) {
         case mortise::release_result::released:
             return 0;
         case mortise::release_result::unknown:
-            throw_unsettled(ec, name, locks, "It is free at the latest when its lease ends");
+            throw_unsettled(ec, name, locks, "The lock is free when its lease ends, at the latest");
         default:
             throw failure(exit_code::lost, in_quotes(name) + had_ended);
     }
@@ -132,14 +132,14 @@ int release(const request& asked) {
 const verb& acquire_verb() {
     static const verb made{
         .name = "acquire",
-        .summary = "takes a lock that lasts for a lease, beyond this process",
+        .summary = "acquires a lock that outlives this process, for a lease",
         .usage = "[options] NAME",
         .options = detached_options(),
         .words = {.least = 1, .most = 1, .usage = "NAME"},
         .notes =
-            "Waits for NAME and prints the claim's id, which release asks for, and the token.\n"
-            "No process keeps it: it ends with its lease. Where nesting is possible, use run.\n"
-            "Exit: 0, 1 NAME is held, 64 the store cannot keep one, 69 store unreachable.\n",
+            "Waits for NAME and prints the claim's id, which release needs, and the token.\n"
+            "The lock belongs to no process and ends with its lease. If you can, use run.\n"
+            "Exit: 0, 1 NAME is held, 64 the store has no such locks, 69 store unreachable.\n",
         .examples = {"set -- $(mortise acquire --lease 9s x) && MORTISE_ID=$1 mortise release x"},
         .perform = &acquire,
     };
@@ -149,14 +149,14 @@ const verb& acquire_verb() {
 const verb& renew_verb() {
     static const verb made{
         .name = "renew",
-        .summary = "extends what acquire took",
+        .summary = "renews a lock of acquire",
         .usage = "[--lease T] [--id ID] NAME",
-        .options = {id_option, {0, "lease", "T", "how long it lasts from now; else 30 s"}},
+        .options = {id_option, {0, "lease", "T", "how long it lasts from now; default 30 s"}},
         .words = {.least = 1, .most = 1, .usage = "NAME"},
         .notes =
-            "Never shortens. Do it well before the lease ends: every third of it.\n"
-            "Exit: 0, 64 the store keeps none, 69 store unreachable (renewed or not),\n"
-            "75 it had ended.\n",
+            "Never shortens the lease. Renew well before it ends: every third of the lease.\n"
+            "Exit: 0, 64 the store has no such locks, 69 store unreachable (the lock may\n"
+            "or may not have been renewed), 75 the lock had already ended.\n",
         .examples = {"set -- $(mortise acquire -w 9s x) && mortise renew x --lease 5s --id $1"},
         .perform = &renew,
     };
@@ -166,14 +166,15 @@ const verb& renew_verb() {
 const verb& release_verb() {
     static const verb made{
         .name = "release",
-        .summary = "gives back what acquire took",
+        .summary = "releases a lock of acquire",
         .usage = "[--id ID] NAME",
         .options = {id_option},
         .words = {.least = 1, .most = 1, .usage = "NAME"},
         .notes =
-            "Whoever knows the id may release, and others can read your command line: where\n"
-            "you share a machine, give it as MORTISE_ID.\n"
-            "Exit: 0, 64 the store keeps none, 69 store unreachable, 75 it had ended.\n",
+            "Anybody who knows the id can release the lock, and other users of this machine\n"
+            "can read your command line: pass the id in MORTISE_ID instead.\n"
+            "Exit: 0, 64 the store has no such locks, 69 store unreachable, 75 the lock had\n"
+            "already ended.\n",
         .examples = {"set -- $(mortise acquire --lease 9s x) && mortise release x --id $1"},
         .perform = &release,
     };

@@ -1,6 +1,6 @@
-#include "enclosing.hpp"
+#include "enclosing_runs.hpp"
 
-#include "claims.hpp"
+#include "claim_arguments.hpp"
 #include "descendants.hpp"
 #include "failure.hpp"
 #include "text.hpp"
@@ -43,7 +43,7 @@ struct enclosing_runs {
 
 }  // namespace
 
-void must_not_wait_for_itself(mortise::client& locks, const mortise::claim& wanted) {
+void refuse_self_wait(mortise::client& locks, const mortise::claim& wanted) {
     const enclosing_runs around = enclosing_runs::find();
     if (around.guardians.empty()) return;
     std::error_code ec;
@@ -56,9 +56,8 @@ void must_not_wait_for_itself(mortise::client& locks, const mortise::claim& want
     }
     // Where the store does not answer, the claim says so.
     if (ec || taken == 0 || taken + wanted.weight <= wanted.capacity) return;
-    refuse(in_quotes(wanted.name) + " is held by the `mortise run` that this command is a part of (" + by.host +
-           " pid " + std::to_string(by.pid) +
-           "), so it would wait for itself; leave this one out, or use another name");
+    refuse(in_quotes(wanted.name) + " is held by the `mortise run` that runs this command (" + by.host + " pid " +
+           std::to_string(by.pid) + "), so it would wait for itself; omit the inner run, or use another name");
 }
 
 }  // namespace command

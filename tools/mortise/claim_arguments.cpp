@@ -1,4 +1,4 @@
-#include "claims.hpp"
+#include "claim_arguments.hpp"
 
 #include "failure.hpp"
 #include "settings.hpp"
@@ -25,7 +25,7 @@ void only_one(const arguments& given, std::initializer_list<const char*> options
     const char* first = nullptr;
     for (const char* each : options) {
         if (!given.has(each)) continue;
-        if (first != nullptr) refuse(std::string(first) + " and " + each + " exclude each other");
+        if (first != nullptr) refuse(std::string(first) + " and " + each + " cannot be combined");
         first = each;
     }
 }
@@ -33,15 +33,15 @@ void only_one(const arguments& given, std::initializer_list<const char*> options
 }  // namespace
 
 std::vector<option> claim_options_and(std::vector<option> own) {
-    own.insert(own.begin(), {{'n', "nonblock", "", "do not wait: exit with 1 if NAME is held, 69 if no store"},
-                             {'w', "wait", "T", "wait at most T (2, 0.5s, 200ms, 5m); else for ever"},
-                             {'s', "shared", "", "as one of many readers"},
-                             {'x', "exclusive", "", "as the writer beside such readers"},
-                             {0, "permits", "K/N", "as K of at most N"},
-                             {'E', "conflict-exit-code", "N", "exit with N instead of 1 when held"},
-                             {0, "lease", "T", "what the lock lasts when it cannot be renewed"},
-                             {0, "no-renew", "", "never renew: it lasts for the lease and no longer"},
-                             {0, "label", "TEXT", "shown to those who wait; else the program's name"}});
+    own.insert(own.begin(), {{'n', "nonblock", "", "do not wait: exit 1 if NAME is held, 69 if no store"},
+                             {'w', "wait", "T", "wait at most T (2, 0.5s, 200ms, 5m); default: for ever"},
+                             {'s', "shared", "", "read lock, shared with other -s"},
+                             {'x', "exclusive", "", "write lock, excludes -s and -x"},
+                             {0, "permits", "K/N", "K of N permits of a semaphore"},
+                             {'E', "conflict-exit-code", "N", "exit N instead of 1 if NAME is held"},
+                             {0, "lease", "T", "how long the lock lasts if it cannot be renewed"},
+                             {0, "no-renew", "", "never renew: the lock ends with its lease"},
+                             {0, "label", "TEXT", "shown to waiters; default: the program's name"}});
     return own;
 }
 
@@ -69,15 +69,14 @@ int busy_code_of(const arguments& given) {
     return code ? static_cast<int>(read_number("-E", *code, 0, 255)) : static_cast<int>(exit_code::busy);
 }
 
-void must_span_processes(const mortise::client& locks) {
+void require_shared_store(const mortise::client& locks) {
     if (!locks.promises().processes)
-        refuse(locks.store() +
-               " is for the threads of one process, so it keeps no two commands apart; use host: instead");
+        refuse(locks.store() + " is shared by the threads of one process only, not by commands; use host: instead");
 }
 
-void must_outlive_processes(const mortise::client& locks) {
+void require_detached_claims(const mortise::client& locks) {
     if (!locks.promises().detached)
-        refuse(locks.store() + " keeps no lock longer than the process that took it; use run or hold instead");
+        refuse(locks.store() + " releases a lock when the process that acquired it ends; use run or hold instead");
 }
 
 std::string this_holder() {

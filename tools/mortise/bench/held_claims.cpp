@@ -1,4 +1,4 @@
-#include "holding.hpp"
+#include "held_claims.hpp"
 
 #include "baseline/registry.hpp"
 #include "crew.hpp"

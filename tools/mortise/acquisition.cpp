@@ -1,13 +1,13 @@
-#include "taking.hpp"
+#include "acquisition.hpp"
 
-#include "claims.hpp"
-#include "enclosing.hpp"
+#include "claim_arguments.hpp"
+#include "enclosing_runs.hpp"
 #include "failure.hpp"
 #include "metrics.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 #include "store_client.hpp"
-#include "waiting.hpp"
+#include "wait_display.hpp"
 
 #include <optional>
 #include <stop_token>
@@ -26,20 +26,20 @@ int refused(const request& asked, const std::string& name, const mortise::refusa
 
 }  // namespace
 
-taken take(const request& asked, mortise::claim wanted, const signal_source& signals) {
+acquisition acquire_lock(const request& asked, mortise::claim wanted, const signal_source& signals) {
     std::optional<metrics_page> page;
     if (const auto port = metrics_port_of(asked.given)) page.emplace(*port);
-    taken got{.locks = client_of(asked.settings, observed_by(page)), .news = std::make_shared<inbox>()};
-    must_span_processes(*got.locks);
-    if (wanted.options.kept_by == mortise::kept_by::lease) must_outlive_processes(*got.locks);
-    must_not_wait_for_itself(*got.locks, wanted);
+    acquisition got{.locks = client_of(asked.settings, observed_by(page)), .news = std::make_shared<inbox>()};
+    require_shared_store(*got.locks);
+    if (wanted.options.kept_by == mortise::kept_by::lease) require_detached_claims(*got.locks);
+    refuse_self_wait(*got.locks, wanted);
     if (page) page->serve(got.locks, wanted.name);
-    if (got.news->get() < 0) throw failure(exit_code::unavailable, "no descriptor left; raise ulimit -n");
+    if (got.news->get() < 0) throw failure(exit_code::unavailable, "no file descriptors left; raise ulimit -n");
     const std::string name = wanted.name;
     std::stop_source withdraw;
     wanted.options.stop = withdraw.get_token();
     got.locks->start(std::move(wanted), [box = got.news](mortise::attempt answer) { box->answer(std::move(answer)); });
-    std::optional<waiting_display> display;
+    std::optional<wait_display> display;
     const bool live = is_terminal(STDERR_FILENO) && !asked.settings.json;
     if (live || asked.settings.verbose) display.emplace(got.locks, name, live, ::getpgrp(), asked.settings.json);
 

@@ -1,4 +1,4 @@
-#include "waiting.hpp"
+#include "wait_display.hpp"
 
 #include "holders.hpp"
 #include "report.hpp"
@@ -17,7 +17,7 @@ namespace command {
 
 using namespace std::chrono_literals;
 
-auto place_in_queue::look(const std::vector<mortise::held_lock>& all, const std::string& name) -> view {
+auto queue_position::look(const std::vector<mortise::held_lock>& all, const std::string& name) -> view {
     view seen;
     for (const mortise::held_lock& one : all) {
         if (one.name != name) continue;
@@ -32,20 +32,20 @@ auto place_in_queue::look(const std::vector<mortise::held_lock>& all, const std:
     return seen;
 }
 
-std::string line_of(const std::string& name, const place_in_queue::view& seen) {
+std::string line_of(const std::string& name, const queue_position::view& seen) {
     std::string text = "waiting for " + in_quotes(name);
-    if (seen.holder) text += ", held by " + who(*seen.holder) + how_long(*seen.holder, " ");
+    if (seen.holder) text += ", held by " + holder_text(*seen.holder) + held_for_text(*seen.holder, " ");
     return text + "; place " + std::to_string(seen.place) + " of " + std::to_string(std::max(seen.place, seen.waiting));
 }
 
-static json details_of(const std::string& name, const place_in_queue::view& seen) {
+static json details_of(const std::string& name, const queue_position::view& seen) {
     json made;
     made.add("name", name).add("place", static_cast<std::int64_t>(seen.place));
     if (seen.holder) made.add("holder", as_json(*seen.holder));
     return made;
 }
 
-struct waiting_display::state {
+struct wait_display::state {
     std::mutex mutex;
     std::condition_variable changed;
     bool ended = false;
@@ -63,19 +63,19 @@ struct waiting_display::state {
     }
 
     void watch() {
-        place_in_queue queue;
+        queue_position queue;
         std::string said;
         while (rest(said.empty() ? 250ms : 1000ms)) {
             std::error_code ec;
             const auto all = locks->list(ec);
             if (ec) continue;
-            const place_in_queue::view seen = queue.look(all, name);
+            const queue_position::view seen = queue.look(all, name);
             if (live) {
                 said = "mortise: " + line_of(name, seen);
                 if (::tcgetpgrp(STDERR_FILENO) == job) line.draw(said);
                 continue;
             }
-            const std::string news = (seen.holder ? who(*seen.holder) : "") + std::to_string(seen.place);
+            const std::string news = (seen.holder ? holder_text(*seen.holder) : "") + std::to_string(seen.place);
             const std::scoped_lock guard{mutex};
             if (!ended && news != said) inform(as_json, "waiting", details_of(name, seen), line_of(name, seen));
             said = news;
@@ -83,8 +83,7 @@ struct waiting_display::state {
     }
 };
 
-waiting_display::waiting_display(std::shared_ptr<mortise::client> locks, std::string name, bool live, pid_t job,
-                                 bool as_json)
+wait_display::wait_display(std::shared_ptr<mortise::client> locks, std::string name, bool live, pid_t job, bool as_json)
     : state_(std::make_shared<state>()) {
     state_->locks = std::move(locks);
     state_->name = std::move(name);
@@ -94,7 +93,7 @@ waiting_display::waiting_display(std::shared_ptr<mortise::client> locks, std::st
     std::thread{[kept = state_] { kept->watch(); }}.detach();
 }
 
-void waiting_display::end() {
+void wait_display::end() {
     {
         const std::scoped_lock guard{state_->mutex};
         state_->ended = true;
