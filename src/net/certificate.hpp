@@ -1,4 +1,4 @@
-// What to tell people about a certificate.
+// Error messages about certificates.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -9,8 +9,8 @@
 
 namespace mortise::inline v0::net {
 
-// Why OpenSSL does not accept it. One line, with what to do; `wanted` is the name it should bear, `ca` the file of those we
-// trust, or empty for the system's.
+// Why OpenSSL rejects the certificate, and what to do, in one line. `wanted` is the name it should have, `ca` the file
+// of trusted authorities; empty: the system's.
 std::string objection_to(X509* certificate, int verify_error, const std::string& wanted, const std::string& ca);
 
 }  // namespace mortise::inline v0::net

@@ -1,31 +1,25 @@
-// Who writes and who reads. Making, losing and closing a connection is in connecting.cpp.
+// Who writes and who reads. How the connection is made, lost and closed is in channel_lifecycle.cpp.
 #include "net/channel.hpp"
-
-#include "base/descriptors.hpp"
 
 #include <mortise/error.hpp>
 
-#include <cstring>
 #include <string_view>
 #include <utility>
 
-#include <errno.h>
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 namespace mortise::inline v0::net {
 namespace {
 
 using std::chrono::milliseconds;
 
-// A buffer that is larger is given back.
+// Larger buffers are freed.
 constexpr std::size_t most_spare = std::size_t{64} << 10;
 
-// For so long the io thread leaves a socket alone that callers read now and then.
+// How long the io thread leaves a socket to callers that read it now and then.
 constexpr milliseconds idle_before_armed{10};
 
-// This thread reads for itself in a moment.
+// This thread is about to read for itself.
 thread_local bool reads_soon = false;
 
 // The sleeper that this thread reads for.
@@ -34,17 +28,8 @@ thread_local const spi::sleeper* reads_for = nullptr;
 }  // namespace
 
 channel::channel(destination to, spi::clock& clock, poller& sockets)
-    : clock_(clock), to_(std::move(to)), sockets_(sockets) {
-    const base::standard_descriptors_taken out_of_the_way;
-    bell_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (bell_ < 0)
-        throw error(errc::exhausted, std::string("cannot make an eventfd: ") + std::strerror(errno) +
-                                         "; raise the limit of open files (ulimit -n)");
-}
-
-channel::~channel() {
-    ::close(bell_);
-}
+    : clock_(clock), to_(std::move(to)), sockets_(sockets) {}
+channel::~channel() = default;
 
 endpoint channel::where() const {
     lock held{mutex_};
@@ -63,13 +48,13 @@ bool channel::down() const {
 
 // ---- who writes
 
-void channel::take_out(std::string&) {}
+void protocol::take_out(std::string&) {}
 
 void channel::send_out(lock& held) {
     if (is_ == state::up && !sending_) flush(held);
 }
 
-// Sends for all until nothing is left. Never blocks: what the socket does not take is left to the io thread.
+// Sends for all threads until nothing is left. Never blocks: the io thread sends what the socket does not take now.
 void channel::flush(lock& held) {
     sending_ = true;
     std::string bytes = std::exchange(spare_, {});
@@ -80,24 +65,24 @@ void channel::flush(lock& held) {
         bytes.swap(out_);
         const line to = line_;
         std::string_view rest = bytes;
-        transport::result said{};
+        transport::result sent{};
         held.unlock();
         while (!rest.empty()) {
-            said = to->write(rest);
-            if (said.is != transport::outcome::done) break;
-            rest.remove_prefix(said.bytes);
+            sent = to->write(rest);
+            if (sent.is != transport::outcome::done) break;
+            rest.remove_prefix(sent.bytes);
         }
         held.lock();
-        if (to != line_) return;  // it broke meanwhile: all that was sent has failed, and others send by now
-        if (said.is == transport::outcome::failed || said.is == transport::outcome::closed) {
-            doom({errc::unreachable, reason(said)});
+        if (to != line_) return;  // it broke meanwhile: what was sent has failed, and others are sending
+        if (sent.is == transport::outcome::failed || sent.is == transport::outcome::closed) {
+            doom({errc::unreachable, to_.reason(sent)});
             break;
         }
         if (!rest.empty()) {
             out_.insert(0, rest);
             blocked_ = true;
             arm(true);
-            return;  // sending_ stays: ready() goes on
+            return;  // sending_ stays set: ready() continues
         }
     }
     sending_ = false;
@@ -107,22 +92,16 @@ void channel::flush(lock& held) {
 // ---- who reads
 
 bool channel::wait(spi::sleeper& who, bool only_while_due) {
-    reads_soon = false;  // what the answers to others make it send is not what it waits for
+    reads_soon = false;  // what the replies to others make it send is not what it waits for
     lock held{mutex_};
     while (true) {
-        if (who.is.load() == spi::sleeper::answered && reading_ != &who) return true;
-        if (reading_ == nullptr && is_ == state::up) {
-            reading_ = &who;
+        if (who.is.load() == spi::sleeper::answered && !turn_.is_of(&who)) return true;
+        if (turn_.free() && is_ == state::up) {
+            turn_.take(&who);
             disarm();
         }
-        if (reading_ != &who) {
-            int was = spi::sleeper::awake;
-            if (!who.is.compare_exchange_strong(was, spi::sleeper::asleep)) continue;
-            const auto place = followers_.insert(followers_.end(), &who);
-            held.unlock();
-            who.is.wait(spi::sleeper::asleep);
-            held.lock();
-            if (reading_ != &who) followers_.erase(place);  // else whoever chose it did
+        if (!turn_.is_of(&who)) {
+            turn_.follow(held, who);
             continue;
         }
         const line from = line_;
@@ -131,19 +110,13 @@ bool channel::wait(spi::sleeper& who, bool only_while_due) {
         held.unlock();
         reads_for = &who;
         while (goes_on && who.is.load() != spi::sleeper::answered) {
-            pollfd sources[] = {{from->descriptor(), POLLIN, 0}, {bell_, POLLIN, 0}};
-            ::poll(sources, 2, -1);
-            if (sources[1].revents != 0) {
-                std::uint64_t rung = 0;
-                static_cast<void>(!::read(bell_, &rung, sizeof rung));
-            }
-            if (sources[0].revents != 0) take_in(from);
+            if (turn_.poll(from->descriptor())) take_in(from);
             lock again{mutex_};
             goes_on = worth_it();
         }
         reads_for = nullptr;
         held.lock();
-        if (reading_ == &who) reading_ = nullptr;  // else it broke, and the io thread makes it anew
+        turn_.drop(&who);  // unless it broke, and the io thread makes it anew
         pass_on();
         if (who.is.load() == spi::sleeper::answered) return true;
         if (only_while_due && is_ == state::up && !answers_due()) return false;
@@ -153,12 +126,7 @@ bool channel::wait(spi::sleeper& who, bool only_while_due) {
 void channel::nudge(const spi::sleeper& who) noexcept {
     if (reads_for == &who) return;
     lock held{mutex_};
-    if (reading_ == &who) ring();
-}
-
-void channel::ring() noexcept {
-    const std::uint64_t one = 1;
-    static_cast<void>(!::write(bell_, &one, sizeof one));
+    if (turn_.is_of(&who)) turn_.wake();
 }
 
 void channel::will_wait(bool whether) noexcept {
@@ -179,8 +147,8 @@ void channel::serve(milliseconds at_most, const std::function<bool()>& enough) {
     const auto until = std::chrono::steady_clock::now() + at_most;
     const line from = [&] {
         lock held{mutex_};
-        if (is_ != state::up || reading_ != nullptr) return line{};
-        reading_ = &until;
+        if (is_ != state::up || !turn_.free()) return line{};
+        turn_.take(&until);
         disarm();
         return line_;
     }();
@@ -195,22 +163,13 @@ void channel::serve(milliseconds at_most, const std::function<bool()>& enough) {
         goes_on = from == line_ && is_ == state::up;
     }
     lock held{mutex_};
-    if (reading_ == &until) reading_ = nullptr;
+    turn_.drop(&until);
     pass_on();
 }
 
 void channel::pass_on() {
     quiet_.notify_all();
-    if (is_ != state::up || reading_ != nullptr) return;
-    for (auto it = followers_.begin(); it != followers_.end(); ++it) {
-        spi::sleeper* const next = *it;
-        int was = spi::sleeper::asleep;
-        if (!next->is.compare_exchange_strong(was, spi::sleeper::awake)) continue;  // answered, and on its way out
-        followers_.erase(it);
-        reading_ = next;
-        next->is.notify_one();
-        return;
-    }
+    if (is_ != state::up || !turn_.free() || turn_.pass_on()) return;
     if (expecting_ || blocked_ || answers_due()) {
         arm(blocked_);
     } else {
@@ -219,7 +178,7 @@ void channel::pass_on() {
 }
 
 void channel::have_read(bool at_once) {
-    if (is_ != state::up || reading_ != nullptr || armed_) return;
+    if (is_ != state::up || !turn_.free() || armed_) return;
     if (at_once) {
         arm(blocked_);
     } else {
@@ -230,7 +189,7 @@ void channel::have_read(bool at_once) {
 void channel::arm(bool to_write) {
     if (polled_ == 0) return;
     armed_ = true;
-    sockets_.arm(polled_, reading_ == nullptr || reading_ == this, to_write);
+    sockets_.arm(polled_, turn_.free() || turn_.is_of(this), to_write);
 }
 
 void channel::disarm() {
@@ -246,11 +205,11 @@ void channel::arm_later() {
         if (!self) return;
         lock held{self->mutex_};
         self->arming_ = false;
-        if (self->is_ == state::up && self->reading_ == nullptr) self->arm(self->blocked_);
+        if (self->is_ == state::up && self->turn_.free()) self->arm(self->blocked_);
     });
 }
 
-// The io thread, told by the poller.
+// On the io thread, called by the poller.
 void channel::ready() {
     line from;
     state was{};
@@ -261,8 +220,8 @@ void channel::ready() {
         was = is_;
         if (!from || was == state::closed) return;
         if (was == state::up && std::exchange(blocked_, false)) flush(held);
-        if (reading_ != nullptr && reading_ != this) return;  // a caller does
-        reading_ = this;
+        if (!turn_.free() && !turn_.is_of(this)) return;  // a caller reads
+        turn_.take(this);
         ++inside_;
     }
     if (was == state::establishing) {
@@ -272,9 +231,9 @@ void channel::ready() {
     }
     lock held{mutex_};
     --inside_;
-    if (is_ == state::establishing) return;  // keeps the role, and has armed
+    if (is_ == state::establishing) return;  // keeps the turn, and has armed
     if (is_ == state::greeting) return arm();
-    reading_ = nullptr;
+    turn_.drop(this);
     pass_on();
 }
 
@@ -285,7 +244,7 @@ void channel::take_in(const line& from) {
         if (got.is == transport::outcome::wants_read || got.is == transport::outcome::wants_write) return;
         if (got.is != transport::outcome::done) {
             lock held{mutex_};
-            if (from == line_) broke(held, end_of_stream(got));
+            if (from == line_) broke(held, to_.end_of_stream(got, proven_));
             return;
         }
         if (!took(from, got.bytes)) return;

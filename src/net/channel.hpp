@@ -1,28 +1,28 @@
-// One socket to one server, shared by all threads of a client: who writes, who reads, and how it is made and lost. What is said
-// over it is a protocol's, which derives from this.
+// A connection to one server, shared by all threads of a client: who writes, who reads, how it is established and lost.
+// What is said over it is up to the store's connection, which derives from this class (protocol.hpp).
 //
-// Writing: whoever sends while another is sending leaves its bytes to that one, so a crowd shares system calls.
+// Writing: a thread that sends while another is sending leaves its bytes to that one, so that many senders share system
+// calls.
 //
-// Reading: one thread at a time reads, for all. A caller that waits for an answer reads for itself and for whoever else is
-// answered meanwhile (wait()); when it has its own, it passes the role on to another that waits. The client's io thread reads
-// only when no caller does. So a lone caller's answer costs no switch to another thread.
+// Reading: one thread at a time reads, for all (reader_turn.hpp). A caller that waits for a reply reads for itself and
+// for everybody whose reply arrives meanwhile (wait()); when it has its own, it passes the turn on to another waiting
+// caller. The client's io thread reads only if no caller does. So the reply to a single caller needs no thread switch.
 //
-//   nobody ---- a caller waits ----> that caller ---- it is answered ----> another that waits, or nobody
-//      \------- armed, readable ---> the io thread -- nothing is left ---> likewise
-//
-// It connects when it is used, and again after a pause when it broke:
+// It connects when it is used, and reconnects after a pause when the connection broke:
 //
 //   idle --> resolving --> establishing --> greeting, if the protocol has one --> up
 //               ^                \____________________\____________________________\--> down
 //               \___________________________________________________________________/
 //
-// What was on its way on a broken connection fails; whether it took effect is not known.
+// Requests that are pending on a broken connection fail; whether they took effect is not known.
 #pragma once
 
+#include "net/destination.hpp"
 #include "net/endpoint.hpp"
 #include "net/poller.hpp"
+#include "net/protocol.hpp"
+#include "net/reader_turn.hpp"
 #include "net/resolve.hpp"
-#include "net/tls.hpp"
 #include "net/transport.hpp"
 #include "net/trouble.hpp"
 
@@ -35,104 +35,74 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 namespace mortise::inline v0::net {
 
-// Where a channel leads, and what people are told who do not get there.
-struct destination {
-    endpoint where;         // port 0: not known yet
-    std::string unknown{};  // what to say then, and to do
-    std::string called{"the server"};
-    tls_settings tls{};
-    std::chrono::nanoseconds timeout = std::chrono::seconds{2};  // of a connection that does not come about
-};
-
-// For any thread, and owned by a shared_ptr.
-class channel : public std::enable_shared_from_this<channel> {
+// Thread-safe. Owned by a shared_ptr.
+//
+// One class because writing, reading and the state of the connection share one mutex, and a protocol uses all three.
+// channel.cpp sends and receives, channel_lifecycle.cpp connects and closes.
+class channel : public protocol, public std::enable_shared_from_this<channel> {
 public:
     virtual ~channel();
 
-    // Returns once `who` was answered; reads meanwhile, if nobody else does. False: gave up because no answer is due here any
-    // more, and `only_while_due` was set.
+    // Returns true once `who` was answered, and reads meanwhile if nobody else does. With `only_while_due` it returns
+    // false when no answer is due here any more.
     bool wait(spi::sleeper& who, bool only_while_due = false);
-    // `who` was answered by another thread: if it is the one that reads, it must look up.
+    // Another thread has answered `who`: wakes it if it is the one that reads.
     void nudge(const spi::sleeper& who) noexcept;
-    // The calling thread is about to ask something and to wait() for its answer: nobody else need be told to read.
+    // The calling thread is about to send a request and to wait() for its reply, so no other thread need be woken to
+    // read.
     static void will_wait(bool whether) noexcept;
 
-    // Something may arrive although nothing was asked: somebody is to read also while no caller does.
+    // Messages may arrive without a request, so the io thread must read while no caller does.
     void expect(bool whether);
 
-    // Reads until that is enough, at most for so long; returns at once if another thread reads. For who goes last, when the io
-    // thread does not read any more.
+    // Reads until `enough` returns true, or the time is up; returns at once if another thread reads. For the last
+    // caller, when the io thread has stopped.
     void serve(std::chrono::milliseconds at_most, const std::function<bool()>& enough);
 
-    void start();  // connects, if it never has
+    void start();  // connects, unless it has already
     endpoint where() const;
     bool up() const;
-    bool down() const;  // it was tried, and failed
+    bool down() const;  // the last attempt to connect failed
 
-    // The protocol tells nobody anything after this returns. Not from inside of what it tells.
+    // The protocol calls nobody after this returns. Must not be called inside one of its callbacks.
     void close() noexcept;
 
 protected:
     enum class state { idle, resolving, establishing, greeting, up, down, closed };
-    using lock = std::unique_lock<std::mutex>;
-    using line = std::shared_ptr<transport>;
+    using protocol::line;
+    using protocol::lock;
 
-    // More than this on its way to a server that does not take it is to be refused.
+    // A protocol refuses requests while more than this is unsent.
     static constexpr std::size_t most_unsent = std::size_t{64} << 20;
 
     channel(destination to, spi::clock& clock, poller& sockets);
 
-    // ---- What a protocol does.
-
-    // With the mutex held. Those that are given the lock may let go of it meanwhile, and tell people things then.
-    //
-    // The line is made, and this thread reads: greets, or calls came_up().
-    virtual void established(lock& held) = 0;
-    // Adds what is to be sent; a protocol may as well put it into out_ itself.
-    virtual void take_out(std::string& to);
-    // Something was asked, and is not answered.
-    virtual bool answers_due() const = 0;
-    // Called now and then while answers are due: whether they come in time.
-    virtual void look_for_late(lock& held) = 0;
-    // It broke, and last_ says why: all that is on its way has failed.
-    virtual void lost(lock& held) = 0;
-    // It is closed: drops all that is on its way, without the mutex, and tells nobody.
-    virtual void forget(lock& held) noexcept = 0;
-
-    // On the thread that reads, without the mutex.
-    //
-    // Where to read to.
-    virtual std::span<char> space() = 0;
-    // So much was read. False: that line is no more.
-    virtual bool took(const line& from, std::size_t bytes) = 0;
-
-    // ---- What a protocol may use, with the mutex held.
+    // What a protocol uses, with the mutex held.
 
     void connect();
     void connect_if_due();  // at first, and when the pause is over
     void came_up(lock& held);
-    void proven();  // the other side is what it should be: a greeting was answered, or anything that makes sense
-    void send_out(lock& held);  // what take_out() gives, unless somebody is sending
-    // Somebody is to read, at once; or, if not, when no caller has for a while.
+    void proven();              // the server speaks the protocol: it has answered something that makes sense
+    void send_out(lock& held);  // what take_out() gives, unless another thread is sending
+    // Lets the io thread read, at once or when no caller has read for a while.
     void have_read(bool at_once);
-    static bool waits_soon() noexcept;  // this thread, see will_wait()
-    void tick_later();                  // look_for_late() has something to look for
-    trouble silence() const;            // for who is not answered in time
-    // From a thread that may not be the one that reads: that one will find the end of the stream.
+    static bool waits_soon() noexcept;  // the calling thread; see will_wait()
+    void tick_later();                  // calls look_for_late() soon
+    trouble silence() const;            // the error of a request that was not answered in time
+    // Breaks the connection from any thread: the thread that reads will find the end of the stream.
     void doom(trouble why);
-    // On the thread that reads, or before there is anything to read. Returns with the mutex held again.
+    // Breaks the connection from the thread that reads, or before there is anything to read. Returns with the mutex
+    // held.
     void broke(lock& held, trouble why);
-    void try_again_later();  // of lost(): even if nobody uses it
+    void try_again_later();  // reconnects even if nobody uses it; for lost()
 
     spi::clock& clock_;
     mutable std::mutex mutex_;
@@ -153,9 +123,6 @@ private:
     void arm(bool to_write = false);
     void disarm();
     void arm_later();
-    void ring() noexcept;
-    std::string reason(const transport::result& how) const;
-    trouble end_of_stream(const transport::result& how) const;
 
     // On the thread that reads, without it.
     void ready();
@@ -179,10 +146,8 @@ private:
     spi::time_point next_try_{};
     std::optional<trouble> doom_;
 
-    const void* reading_ = nullptr;       // a sleeper, or this for the io thread
-    std::list<spi::sleeper*> followers_;  // asleep, or answered
-    unsigned inside_ = 0;                 // of what the protocol tells, on threads that are no callers
-    int bell_ = -1;
+    reader_turn turn_;     // of a sleeper, or of `this` for the io thread
+    unsigned inside_ = 0;  // callbacks of the protocol that run on threads other than callers
 };
 
 }  // namespace mortise::inline v0::net

@@ -1,4 +1,4 @@
-// Where a server listens.
+// The host and port of a server.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -15,9 +15,10 @@ struct endpoint {
     std::uint16_t port = 0;
 
     std::string shown() const;  // "host:port"
-    // As servers name each other. None: it is not an address.
+    // From a host and a port. None if they are not valid.
     static std::optional<endpoint> of(std::string_view host, std::string_view port);
-    // As store addresses and shown() name it, with this port if none is given (base/host_port.hpp). None: it is not an address.
+    // From "host:port" as in store addresses and shown(), with this port if there is none (base/host_port.hpp). None if
+    // it is not valid.
     static std::optional<endpoint> in(std::string_view text, std::uint16_t usual_port);
     friend bool operator==(const endpoint&, const endpoint&) = default;
     friend auto operator<=>(const endpoint&, const endpoint&) = default;

@@ -1,4 +1,4 @@
-// In place of tls.cpp where OpenSSL was not there to build with.
+// Replaces tls.cpp in builds without OpenSSL.
 #include "net/tls.hpp"
 #include "net/transport.hpp"
 

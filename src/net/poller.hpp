@@ -1,4 +1,4 @@
-// Lets the client's io thread look after sockets that no caller reads.
+// Polls sockets on the client's io thread.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -12,8 +12,8 @@
 
 namespace mortise::inline v0::net {
 
-// Each socket is armed for one event at a time: who was told of it arms it again. Arming costs a system call, and telling
-// wakes a thread, so callers that read for themselves leave their socket unarmed.
+// Each socket is armed for one event at a time and must be armed again after it. Arming costs a system call and an
+// event wakes a thread, so callers that read their socket themselves leave it unarmed.
 class poller {
 public:
     explicit poller(spi::clock& clock) : clock_(clock) {}

@@ -1,4 +1,4 @@
-// Names of hosts to addresses, without waiting for it.
+// Asynchronous name resolution.
 #pragma once
 
 #include "net/endpoint.hpp"
@@ -18,8 +18,8 @@ struct resolved_address {
     socklen_t length = 0;
 };
 
-// Addresses written as numbers are answered on the spot; names on a thread of their own, however long that takes. Either the
-// addresses are empty or `why` is.
+// Resolves a host. Numeric addresses are answered inside the call, names on a separate thread. Either the addresses or
+// `why` are empty.
 void resolve(const endpoint& where, std::function<void(std::vector<resolved_address>, std::string why)> done);
 
 }  // namespace mortise::inline v0::net

@@ -48,7 +48,7 @@ std::string latest_reason() {
     return text == nullptr ? "unknown reason" : text;
 }
 
-// A handshake or a stream that failed, for people; repeating it helps only if it is not hopeless.
+// The error of a failed handshake or stream. Retrying helps only if it is not hopeless.
 transport::result explained(unsigned long code, const tls_settings& how) {
     transport::result said{.is = transport::outcome::failed, .hopeless = true};
     const char* text = ERR_reason_error_string(code);
@@ -115,10 +115,10 @@ private:
     const tls_settings how_;
     bool connected_ = false;
 
-    mutable std::mutex mutex_;  // an SSL is one thread's at a time, also for reading beside writing
+    mutable std::mutex mutex_;  // an SSL object is for one thread at a time, even for reading and writing
     SSL* ssl_;
     std::string objection_;
-    result below_{};  // the last thing the transport said that was not done
+    result below_{};  // the last result of the transport that was not `done`
 };
 
 tls::tls(std::unique_ptr<transport> under, std::shared_ptr<const tls_context> context, owned_name wanted,
@@ -157,7 +157,7 @@ tls::tls(std::unique_ptr<transport> under, std::shared_ptr<const tls_context> co
     SSL_set_connect_state(ssl_);
 }
 
-// None if there is no memory for it.
+// Null if out of memory.
 const BIO_METHOD* tls::below() {
     constexpr auto drop = [](BIO_METHOD* made) { BIO_meth_free(made); };
     static constinit base::made_once<BIO_METHOD, decltype(drop)> made;
@@ -192,7 +192,7 @@ int tls::moved(BIO* through, const result& how) {
     return how.is == outcome::closed ? 0 : -1;
 }
 
-// Changes no verdict; remembers why it was what it was, while the certificate is at hand.
+// Does not change the verdict, but records the reason while the certificate is available.
 int tls::judge(int accepted, X509_STORE_CTX* chain) {
     if (accepted != 1) {
         const auto* ssl =
@@ -269,7 +269,7 @@ transport::result tls::write(std::string_view bytes) {
 }  // namespace
 
 tls_context::tls_context(const tls_settings& files) : context_(nullptr, &SSL_CTX_free) {
-    // Clients live on in static destructors, and so must OpenSSL.
+    // Clients may be used in static destructors, so OpenSSL must not be cleaned up at exit.
     OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
     ERR_clear_error();
     context_.reset(SSL_CTX_new(TLS_client_method()));
@@ -281,7 +281,7 @@ tls_context::tls_context(const tls_settings& files) : context_(nullptr, &SSL_CTX
     SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
     SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    // A key with a passphrase is refused, not asked for at the terminal.
+    // Refuses a key with a passphrase, instead of prompting on the terminal.
     SSL_CTX_set_default_passwd_cb(c, [](char*, int, int, void*) { return -1; });
     if (files.ca.empty()) {
         SSL_CTX_set_default_verify_paths(c);

@@ -9,11 +9,11 @@
 
 namespace mortise::inline v0::net {
 
-// Adds them to those that a store knows.
+// Adds the TLS options to those of a store.
 void know_tls(base::address_options& known, tls_settings& tls);
 
-// When all options have been read: refuses what does not fit together and a key that others may read; loads the files if TLS
-// is on. Throws errc::bad_url, or `unsupported` if this build has no TLS.
+// Call it after all options were read. Refuses options that do not fit together and a key that others can read; loads
+// the files if TLS is on. Throws errc::bad_url, or `unsupported` if this build has no TLS.
 void load_tls(const base::url& address, tls_settings& tls);
 
 }  // namespace mortise::inline v0::net

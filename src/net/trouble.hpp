@@ -1,4 +1,4 @@
-// Why nothing gets through to a server.
+// Why a server cannot be reached.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -9,14 +9,14 @@
 namespace mortise::inline v0::net {
 
 struct trouble {
-    // Who knows what to do about it: nobody, `what` itself, or the store, which can name the rights that are missing.
+    // Where the remedy comes from: nowhere, `what` contains it, or the store can name the missing permissions.
     enum class remedy : unsigned char { unknown, told, rights };
 
     errc code = errc::unreachable;
     std::string what{};
-    bool hopeless = false;  // it will not mend by itself: a password, a certificate
+    bool hopeless = false;  // retrying is useless: a password, a certificate
     remedy helps = remedy::unknown;
-    bool unmet = false;  // nobody was there: no such host, a connection that was refused, another protocol
+    bool unmet = false;  // no server was there: unknown host, connection refused, another protocol
 };
 
 }  // namespace mortise::inline v0::net

@@ -24,10 +24,8 @@ constexpr int most_functions = 30;
 const std::map<std::string, std::string> known_cycles{
     {"src/stores/etcd", "being split"},
     {"src/stores/host", "being split"},
-    {"tools/mortise", "being split"},
 };
 const std::map<std::string, std::string> known_classes{
-    {"src/net/channel.hpp channel", "being split"},
     {"src/stores/etcd/desk.hpp desk", "being split"},
     {"src/stores/host/host_store.cpp host_store", "being split"},
     {"src/stores/host/ledger.hpp ledger", "being split"},

@@ -1,4 +1,4 @@
-// How a channel's connection is made, lost and closed. See channel.hpp for the picture.
+// How a channel's connection is made, lost and closed. See channel.hpp for the states.
 #include "base/text.hpp"
 #include "net/channel.hpp"
 
@@ -37,8 +37,8 @@ void channel::connect() {
     addresses_.clear();
     next_address_ = 0;
     tick_later();
-    if (to_.where.port == 0) return;  // until somebody says where
-    // Not here: an answer may come at once, and the mutex is held.
+    if (to_.where.port == 0) return;  // until the address is known
+    // On a timer, because resolve() may answer inside the call, and the mutex is held.
     clock_.at(begun_, [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (!self) return;
@@ -69,7 +69,7 @@ void channel::try_next_address() {
     if (to_.tls.on) made = with_tls(std::move(made), to_.tls, to_.where.host);
     line_ = std::move(made);
     is_ = state::establishing;
-    reading_ = this;
+    turn_.take(this);
     polled_ = sockets_.add(line_->descriptor(), [weak = weak_from_this()] {
         if (const auto self = weak.lock()) self->ready();
     });
@@ -96,10 +96,10 @@ void channel::establish(const line& made) {
         line_.reset();
         try {
             return try_next_address();
-        } catch (const std::exception&) {  // then this one's trouble is as good as any
+        } catch (const std::exception&) {  // report the first error instead
         }
     }
-    broke(held, {how.hopeless ? errc::denied : errc::unreachable, reason(how), how.hopeless,
+    broke(held, {how.hopeless ? errc::denied : errc::unreachable, to_.reason(how), how.hopeless,
                  how.advises ? trouble::remedy::told : trouble::remedy::unknown, !how.hopeless});
 }
 
@@ -116,31 +116,15 @@ void channel::proven() {
 
 // ---- when it breaks
 
-std::string channel::reason(const transport::result& how) const {
-    return how.why.empty() ? to_.called + " closed the connection" : how.why;
-}
-
-// Why it ended, as far as that can be told.
-trouble channel::end_of_stream(const transport::result& how) const {
-    if (how.hopeless) return {errc::denied, how.why, true};
-    if (proven_ || to_.tls.on) return {errc::unreachable, reason(how)};
-    return {errc::unreachable, reason(how) + " before it said anything; if it speaks TLS, " + to_.tls.if_needed, false,
-            trouble::remedy::told, true};
-}
-
 trouble channel::silence() const {
-    using enum trouble::remedy;
-    if (to_.where.port == 0) return {errc::timed_out, to_.unknown, false, told};
-    const std::string what = "has not answered for " + base::readable(to_.timeout);
-    if (is_ != state::establishing || !to_.tls.on) return {errc::timed_out, what};
-    return {errc::timed_out, what + "; if it does not speak TLS, " + to_.tls.if_silent, false, told};
+    return to_.silence(is_ == state::establishing);
 }
 
 void channel::doom(trouble why) {
     if (!line_) return;
     doom_ = std::move(why);
     line_->shut_down();
-    if (reading_ == nullptr) arm();
+    if (turn_.free()) arm();
 }
 
 void channel::broke(lock& held, trouble why) {
@@ -151,7 +135,7 @@ void channel::broke(lock& held, trouble why) {
     is_ = state::down;
     armed_ = sending_ = blocked_ = false;
     out_.clear();
-    if (reading_ == this) reading_ = nullptr;
+    turn_.drop(this);
     const milliseconds pause = std::min(first_pause * (1 << std::min(failures_++, 6u)), longest_pause);
     next_try_ = clock_.now() + (why.hopeless ? longest_pause : pause);
     last_ = std::move(why);
@@ -178,12 +162,12 @@ void channel::tick_later() {
     });
 }
 
-// Whether a connection comes about, and answers come in time.
+// Checks whether the connection is established and requests are answered in time.
 void channel::tick() {
     lock held{mutex_};
     ticking_ = false;
     if (is_ == state::closed) return;
-    const bool ours = is_ == state::resolving || reading_ == this;  // the io thread's, and this is it
+    const bool ours = is_ == state::resolving || turn_.is_of(this);  // this is the io thread
     if (connecting() && ours && (doom_ || clock_.now() - begun_ >= to_.timeout)) {
         broke(held, silence());
         pass_on();
@@ -201,8 +185,8 @@ void channel::close() noexcept {
     is_ = state::closed;
     if (polled_ != 0) sockets_.remove(std::exchange(polled_, 0));
     if (line_) line_->shut_down();
-    ring();
-    quiet_.wait(held, [&] { return inside_ == 0 && (reading_ == nullptr || reading_ == this); });
+    turn_.wake();
+    quiet_.wait(held, [&] { return inside_ == 0 && (turn_.free() || turn_.is_of(this)); });
     line_.reset();
     forget(held);
 }

@@ -1,0 +1,25 @@
+#include "net/destination.hpp"
+
+#include "base/text.hpp"
+
+namespace mortise::inline v0::net {
+
+std::string destination::reason(const transport::result& failed) const {
+    return failed.why.empty() ? called + " closed the connection" : failed.why;
+}
+
+trouble destination::end_of_stream(const transport::result& ended, bool proven) const {
+    if (ended.hopeless) return {errc::denied, ended.why, true};
+    if (proven || tls.on) return {errc::unreachable, reason(ended)};
+    return {errc::unreachable, reason(ended) + " before it said anything; if it speaks TLS, " + tls.if_needed, false,
+            trouble::remedy::told, true};
+}
+
+trouble destination::silence(bool establishing) const {
+    if (where.port == 0) return {errc::timed_out, unknown, false, trouble::remedy::told};
+    const std::string what = "has not answered for " + base::readable(timeout);
+    if (!establishing || !tls.on) return {errc::timed_out, what};
+    return {errc::timed_out, what + "; if it does not speak TLS, " + tls.if_silent, false, trouble::remedy::told};
+}
+
+}  // namespace mortise::inline v0::net

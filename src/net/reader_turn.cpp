@@ -1,0 +1,68 @@
+#include "net/reader_turn.hpp"
+
+#include "base/descriptors.hpp"
+
+#include <mortise/error.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace mortise::inline v0::net {
+
+reader_turn::reader_turn() {
+    const base::standard_descriptors_taken out_of_the_way;
+    wake_event_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake_event_ < 0)
+        throw error(errc::exhausted, std::string("cannot create an eventfd: ") + std::strerror(errno) +
+                                         "; raise the limit of open files (ulimit -n)");
+}
+
+reader_turn::~reader_turn() {
+    ::close(wake_event_);
+}
+
+void reader_turn::follow(std::unique_lock<std::mutex>& held, spi::sleeper& who) {
+    int was = spi::sleeper::awake;
+    if (!who.is.compare_exchange_strong(was, spi::sleeper::asleep)) return;
+    const auto place = followers_.insert(followers_.end(), &who);
+    held.unlock();
+    who.is.wait(spi::sleeper::asleep);
+    held.lock();
+    if (!is_of(&who)) followers_.erase(place);  // else pass_on() did
+}
+
+bool reader_turn::pass_on() {
+    for (auto it = followers_.begin(); it != followers_.end(); ++it) {
+        spi::sleeper* const next = *it;
+        int was = spi::sleeper::asleep;
+        if (!next->is.compare_exchange_strong(was, spi::sleeper::awake)) continue;  // answered, and about to return
+        followers_.erase(it);
+        reader_ = next;
+        next->is.notify_one();
+        return true;
+    }
+    return false;
+}
+
+bool reader_turn::poll(int descriptor) const noexcept {
+    pollfd sources[] = {{descriptor, POLLIN, 0}, {wake_event_, POLLIN, 0}};
+    ::poll(sources, 2, -1);
+    if (sources[1].revents != 0) {
+        std::uint64_t count = 0;
+        static_cast<void>(!::read(wake_event_, &count, sizeof count));
+    }
+    return sources[0].revents != 0;
+}
+
+void reader_turn::wake() const noexcept {
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(wake_event_, &one, sizeof one));
+}
+
+}  // namespace mortise::inline v0::net
