@@ -1,4 +1,4 @@
-// What the stores' addresses have in common beyond their form (url.hpp): complaints, and options that only one store knows.
+// Options in store addresses, and errors about addresses. For the syntax of an address see url.hpp.
 #pragma once
 
 #include "base/text.hpp"
@@ -13,26 +13,26 @@
 
 namespace mortise::inline v0::base {
 
-// Throws errc::bad_url: which address, secrets masked, and what is wrong with it.
+// Throws errc::bad_url. The message names the address, with secrets masked, and what is wrong with it.
 [[noreturn]] void bad_address(const url& address, const std::string& what);
 
-// What each option does with its value.
+// The options that a store has, and what each does with its value.
 using address_options = std::map<std::string, std::function<void(const std::string&)>, std::less<>>;
 
-// Does it for all options of the address. One that is not known is refused, with a list of those that are.
+// Applies all options of the address. Refuses an unknown option, and lists the known ones.
 void read_options(const url& address, const address_options& known);
 
-// The option's value as a time between these: "500ms", "2s".
+// Parses a duration within these bounds: "500ms", "2s".
 std::chrono::milliseconds duration_in(const url& address, const std::string& option, const std::string& text,
                                       std::chrono::milliseconds least = std::chrono::milliseconds{1},
                                       std::chrono::milliseconds most = std::chrono::hours{1});
 
-// Refuses the file that the option names if others than its owner may read it.
+// Refuses a file that others than its owner can read.
 void expect_private(const url& address, const std::string& option, const std::string& path);
 
-// The first line of such a file.
+// The first line of such a private file.
 std::string secret_in(const url& address, const std::string& option, const std::string& path);
-// The same of the option password_file, beside which the address must not hold a password.
+// The same for the option password_file. The address must not contain a password too.
 std::string password_in(const url& address, const std::string& path);
 
 }  // namespace mortise::inline v0::base

@@ -1,4 +1,4 @@
-// Descriptors of ours stay out of the way of the program's own.
+// Keeps our descriptors away from standard input, output and error.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -7,8 +7,9 @@
 
 namespace mortise::inline v0::base {
 
-// A program may run with standard input, output or error closed. What is opened then gets their numbers, and what the program
-// prints would land in our files. While this lives the numbers are taken, so whatever we open gets others.
+// A program may run with standard input, output or error closed. A descriptor that is opened then gets one of their
+// numbers, and what the program prints would go to our socket or file. While this object lives the three numbers are in
+// use, so that our descriptors get others.
 class standard_descriptors_taken {
 public:
     standard_descriptors_taken() noexcept;

@@ -1,15 +1,15 @@
 // Claims that have ended, remembered for a while.
 //
-// Requests can arrive late, twice or out of order. A release that is repeated gets its first answer, and a claim that arrives
-// after its own release is not granted. Both need a memory of ids, and this is the one rule for it:
+// Requests can arrive late, twice or out of order. A release that is repeated gets its first answer, and a claim that
+// arrives after its own release is not granted. Both need a memory of ids, and this is the one rule for it:
 //
-//   - An ended claim is remembered for `ended_claim::remembered_for`, 10 s. That is client_options::patience unless somebody
-//     sets it: for so long a request may be without an answer before its client gives it up, and later none arrives.
-//   - Of the latest `Most` only. The more are remembered together, the fewer does a busy lock push out before their time; the
-//     fewer, the less memory an idle one costs. Each place that remembers says how many, and why.
+//   - An ended claim is remembered for `ended_claim::remembered_for`, 10 s: the default of client_options::patience,
+//     after which a client gives up a request without an answer, and none arrives any more.
+//   - At most the latest `Most` are remembered. A large number keeps them for the whole time on a busy lock, a small
+//     one saves memory. Each user says how many it keeps, and why.
 //
-// stores/host keeps its own in a file, by the same rule (ledger::access::remember); Redis keeps the latest of each name in
-// the name's record, without a time, because a record is written as a whole (stores/redis/lua/state.lua).
+// stores/host keeps its own in a file, by the same rule (ledger::access::remember); Redis keeps the latest of each name
+// in the name's record, without a time, because a record is written as a whole (stores/redis/lua/state.lua).
 #pragma once
 
 #include <mortise/claim_id.hpp>

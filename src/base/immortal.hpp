@@ -1,7 +1,7 @@
-// Variables of the whole program that nobody waits for. The language makes a variable of a function at its first use, under a
-// lock: a child of a fork that came while another thread was making it would wait for that thread for ever. It also destroys
-// them when the program ends, and clients may outlive main. These are made before the program begins, or at first use without
-// a lock, and are never destroyed.
+// Global variables that are safe with fork() and at program exit. A static variable of a function is initialized at
+// first use, under a lock: the child of a fork that happens meanwhile would wait for ever. It is also destroyed at
+// exit, while clients may outlive main(). The variables here are initialized at compile time, or at first use without a
+// lock, and are never destroyed.
 #pragma once
 
 #include "base/process.hpp"
@@ -14,8 +14,8 @@
 
 namespace mortise::inline v0::base {
 
-// const immortal<T> x;    made by the compiler, or where it cannot (clang 14 and a std::string) before main. In a namespace: in
-// a function it has a lock for its end, though that is empty.
+// const immortal<T> x;    made by the compiler, or where it cannot (clang 14 and a std::string) before main. In a
+// namespace: in a function it has a lock for its end, though that is empty.
 template <class T>
 union immortal {
     constexpr immortal() noexcept : value() {}
@@ -23,8 +23,8 @@ union immortal {
     T value;
 };
 
-// static constinit made_once<T> x;    *x([] { return std::make_unique<T>(...); })
-// Two threads that come at once may both make one; one of them throws its own away. None, as long as none could be made.
+// static constinit made_once<T> x;    *x([] { return std::make_unique<T>(...); }) If two threads use it first at the
+// same time, both may create one, and one of them is discarded. Null if none could be created.
 template <class T, class Drop = std::default_delete<T>>
 class made_once {
 public:
@@ -41,7 +41,7 @@ private:
 };
 
 // static constinit one_per_process<T> x;    x()
-// A child of fork has one of its own and leaves the parent's alone: a mutex in it may be locked for ever.
+// The child of a fork has its own and does not touch the parent's, in which a mutex may be locked for ever.
 template <class T>
 class one_per_process {
 public:

@@ -1,4 +1,4 @@
-// What a name is used for, in words. Pure.
+// Describes what kind of lock a name is used as. Pure.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -8,7 +8,7 @@
 
 namespace mortise::inline v0::base {
 
-// Why a claim is refused with errc::kind_mismatch: the capacity that the name is used with, and the one that was claimed.
+// The message of errc::kind_mismatch: the capacity with which the name is in use, and the claimed one.
 std::string disagreement(std::uint32_t in_use, std::uint32_t claimed);
 
 }  // namespace mortise::inline v0::base

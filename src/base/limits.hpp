@@ -1,4 +1,4 @@
-// What a caller may ask for: names, labels, durations, weights.
+// Limits of names, labels, durations and weights.
 #pragma once
 
 #include <mortise/claim.hpp>
@@ -17,9 +17,9 @@ inline constexpr std::chrono::nanoseconds shortest_lease = std::chrono::millisec
 inline constexpr std::chrono::nanoseconds longest_lease = std::chrono::hours{24};
 inline constexpr std::uint32_t most_capacity = 1u << 31;
 
-// Each throws errc::invalid_name or errc::invalid_option with a sentence that says what is allowed.
+// Each throws errc::invalid_name or errc::invalid_option with a message that says what is allowed.
 // A name is 1 to 200 bytes of UTF-8 without control characters; everything else ('/', '..', braces, spaces) is legal, and
-// two names that differ in a byte never meet.
+// names that differ in one byte are different locks.
 void check_name(std::string_view name);
 void check(const claim& wanted);
 void check(const client_options& options);

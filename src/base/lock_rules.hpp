@@ -1,22 +1,24 @@
-// The rules of one name: who is granted, who waits, and every way that can change.
+// The rules of one name: which claims are granted and which wait, and everything that changes it.
 //
-// These are the rules behind `memory:` and `host:`, and the model other stores are tested against. They are pure: no clock, no
-// thread, no map of names, no I/O. Each call is given the instant it happens at, and says in `effects` who has to be told.
+// `memory:` and `host:` use these rules, and the other stores are tested against them. They are pure: no clock, no
+// thread, no map of names, no I/O. Each call is given the current time and returns in `effects` who has to be notified.
 //
-//   - Weights that fit are granted, first come, first served. A big claim at the head blocks smaller ones behind it.
-//   - A claim instead of a hold (upgrade, downgrade) takes its place in one step. If it must wait it goes before the queue:
-//     the hold keeps everybody in there waiting anyway. Two of these would wait for each other, so the second is refused.
-//     Asked again without the will to wait it leaves the line, in the same step in which it learns that it was not granted:
-//     a release could not tell, and would end a hold that the caller still counts on.
-//   - The counter of each grant is max(last + 1, wall time in us): it rises within one life of the state by the first
-//     part, and over a lost state by the second.
-//   - Ids that ended are remembered for a while (ended_claims.hpp), so a repeated release gets its first answer and a claim
-//     that arrives after its own release is not granted.
+//   - Claims are granted first come, first served, while their weights fit. A large claim at the head blocks smaller
+//     ones behind it.
+//   - A claim that replaces a hold (upgrade, downgrade) does so in one step. If it must wait it precedes the queue,
+//     which the hold blocks anyway. A second one would deadlock with the first and is refused. If it is repeated
+//     without `queue_up`, it leaves the queue in the same step in which it is answered busy; a separate release could
+//     end a hold that the caller still has.
+//   - The counter of a grant is max(last + 1, wall time in us). The first part makes it rise while the state lives, the
+//     second after the state was lost.
+//   - Ended claims are remembered for a while (ended_claims.hpp), so that a repeated release gets its first answer and
+//     a claim that arrives after its own release is not granted.
 //
-// Where the claims are kept is not theirs to know: `Kept` derives from lock_rules<Kept> and provides what is listed at the
-// end of the class. lock_state.hpp keeps them in this process, stores/host/named_state.hpp in a file that processes share.
+// The rules do not know where the claims are kept: `Kept` derives from lock_rules<Kept> and provides the functions
+// listed at the end of the class. lock_state.hpp keeps them in this process, stores/host/named_state.hpp in a file that
+// processes share.
 //
-// To extend: a new verb is a member that first calls settle(), then changes holders or the queue, then grants.
+// To add a request: write a member function that first calls settle(), then changes holders or the queue, then grants.
 #pragma once
 
 #include "base/ended_claims.hpp"
@@ -40,16 +42,16 @@ struct instant {
     spi::time_point now;
     std::uint64_t wall_us = 0;  // for tokens only; nothing else reads a wall clock
 
-    static instant at(spi::time_point now);  // with the wall clock as it is
+    static instant at(spi::time_point now);  // with the current wall clock
 };
 
-// Where a claim came from, for whoever finds the lock taken; shared by all claims of a client.
+// The process of a claim, shown to callers that find the lock held; shared by all claims of a client.
 struct whereabouts {
     std::string host;
     std::int64_t pid = 0;
 };
 
-// A claim as the state keeps it. `session` is whoever has to be told, and who takes its claims along when it goes.
+// A claim as the state keeps it. `session` is its client: it is notified, and its claims end with it.
 struct kept_claim {
     claim_id id{};
     std::uint64_t session = 0;
@@ -87,7 +89,7 @@ struct effects {
         spi::grant grant;
         std::uint32_t wait_slot = 0;
     };
-    std::vector<notice> granted;  // queued claims whose turn has come
+    std::vector<notice> granted;  // queued claims that were granted
     std::vector<notice> lost;     // holds that were broken
 };
 
@@ -147,7 +149,7 @@ public:
         return spi::renewal_answer::renewed;
     }
 
-    // By whichever session; if it is not the holder's own, the holder is told that it lost.
+    // By any session. If it is not the holder's own, the holder is notified that it lost the lock.
     spi::release_answer release(const claim_id& id, std::uint64_t by, instant at, effects& out) {
         settle(at, out);
         if (const auto mine = kept().find_holder(id)) {
@@ -160,7 +162,7 @@ public:
                 if (old->answer == ended_claim::not_asked) old->answer = static_cast<std::int64_t>(stranger_answer());
                 return static_cast<spi::release_answer>(old->answer);
             }
-            // Never seen, or long ago. If its claim is still on its way it must not be granted when it arrives.
+            // Never seen, or forgotten. If its claim is still under way it must not be granted when it arrives.
             remember(id, stranger_answer(), at.now);
             return stranger_answer();
         }
@@ -181,8 +183,8 @@ public:
         return true;
     }
 
-    // A session goes: its waiting claims leave the queue and its holds end, detached ones excepted. Nobody will ask about
-    // these ids again, so none is remembered.
+    // Ends a session: its waiting claims leave the queue and its holds end, except detached ones. No requests about
+    // these ids will follow, so none is remembered.
     void drop_session(std::uint64_t session, instant at, effects& out) {
         settle(at, out);
         kept().remove_if([&](const auto& held) { return held.session == session && !held.detached; });
@@ -190,7 +192,7 @@ public:
         grant_next(at, out);
     }
 
-    // Ends what has expired and grants what fits. Every verb does this first.
+    // Ends expired holds and grants what fits. Every request does this first.
     void settle(instant at, effects& out) {
         if (at.now >= kept().next_end())
             kept().remove_if([&](const auto& held) {
@@ -206,7 +208,7 @@ public:
     // Holding or waiting.
     bool knows(const claim_id& id) const { return kept().find_holder(id) || kept().find_waiter(id); }
 
-    // What Kept provides. A spot is where a claim is kept: true if it is anywhere, good until the next change.
+    // What Kept provides. A spot is the place of a claim: true if there is one, valid until the next change.
     //
     //   waiting(), used(), capacity(), next_end()   how many, how much weight is held, of how much, when the first lease ends
     //   begin(capacity)                             the name was idle and is no longer

@@ -1,4 +1,5 @@
-// The state of one name, kept in this process. What it does is in lock_rules.hpp; here is only where the claims are.
+// The state of one name in the memory of this process: holders, queue and ended claims. The rules are in
+// lock_rules.hpp.
 #pragma once
 
 #include "base/lock_rules.hpp"
@@ -14,11 +15,11 @@ class lock_state : public lock_rules<lock_state> {
     friend lock_rules;
 
 public:
-    // Ended claims, for each name. There may be a million names, so few; but a name is released by a crowd at once, as when
-    // all who wait give up.
+    // Ended claims per name. Few, because there may be a million names; but enough for many waiters that give up at
+    // once.
     static constexpr std::size_t most_remembered = 32;
 
-    // `floor`: counters of this state are larger.
+    // `floor`: all counters of this state are larger.
     explicit lock_state(std::uint64_t floor = 0) : last_(floor) {}
 
     const std::vector<kept_claim>& holders() const noexcept { return holders_; }
@@ -33,10 +34,10 @@ public:
     std::uint32_t capacity() const noexcept { return capacity_; }
     std::uint64_t last_counter() const noexcept { return last_; }
 
-    // The next instant at which settle() has something to do; max() if only a verb can change things.
+    // When settle() has something to do next; max() if only a request can change the state.
     spi::time_point next_end() const noexcept { return next_end_; }
 
-    // Idle, and no id is remembered any more: the state may be forgotten but for last_counter().
+    // Idle, and no ended claim is remembered: only last_counter() need be kept.
     bool forgettable(spi::time_point now) const noexcept { return idle() && ended_.empty(now); }
 
 private:
@@ -44,7 +45,8 @@ private:
         kept_claim claim;
         bool gone = false;
     };
-    // First come, first served; a waiter that leaves the middle becomes a gap, so places are found in constant time.
+    // First come, first served. A waiter that leaves the middle becomes a gap, so that places are found in constant
+    // time.
     struct queue {
         std::deque<waiter> line;
         std::uint64_t first = 0;  // number of line.front()
@@ -59,7 +61,7 @@ private:
     using holder_spot = std::optional<std::size_t>;  // into holders_
     using waiter_spot = const waiter*;
 
-    // What lock_rules builds on.
+    // What lock_rules requires.
     std::uint64_t used() const noexcept { return used_; }
     void begin(std::uint32_t capacity) noexcept { capacity_ = capacity; }
     void last_counter(std::uint64_t n) noexcept { last_ = n; }

@@ -1,4 +1,4 @@
-// Which process this is.
+// Detects forks.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -8,7 +8,8 @@
 
 namespace mortise::inline v0::base {
 
-// Rises in every child of a fork: what was made under another number belongs to the parent. One relaxed load.
+// A number that is larger in every child of a fork: what was created under another number belongs to the parent. One
+// relaxed load.
 std::uint64_t fork_generation() noexcept;
 
 std::string host_name();

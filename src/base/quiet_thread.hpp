@@ -1,4 +1,4 @@
-// Threads of the library's own.
+// Threads of the library.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -8,7 +8,7 @@
 
 namespace mortise::inline v0::base {
 
-// Starts a thread that takes no signals: those are meant for the user's threads. Throws errc::exhausted.
+// Starts a thread with all signals blocked, because signals are for the user's threads. Throws errc::exhausted.
 std::thread quiet_thread(const char* name, std::function<void()> work);
 
 }  // namespace mortise::inline v0::base

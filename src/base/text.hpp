@@ -20,7 +20,7 @@ std::string readable(std::chrono::nanoseconds span);
 bool valid_utf8(std::string_view text) noexcept;
 bool has_control(std::string_view text) noexcept;  // C0, DEL and C1 (as UTF-8)
 
-// The whole text is a number, and in these bounds.
+// The number, if the whole text is one and it is within these bounds.
 template <class Number>
 std::optional<Number> number_in(std::string_view text, Number least, Number most) {
     Number n{};

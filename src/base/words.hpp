@@ -1,4 +1,4 @@
-// A text of words with a blank between two of them, read one after the other. What is missing or not a number makes it bad.
+// Reads space-separated words one by one. A missing word or an invalid number makes the text bad.
 #pragma once
 
 #include <mortise/config.hpp>
