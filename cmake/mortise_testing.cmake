@@ -51,7 +51,7 @@ endfunction()
 # One program, each of its tests a ctest entry. It sees the internals of the library and tests/support, unless it is
 # said to do without. STORES says that its tests have fixtures as parameters, all of them or the plain one of each store:
 # then all tests of a fixture that starts a server are one entry, <target>.<fixture>, and so are those of each fixture that is
-# set APART. OPTIMISED is for long runs. The
+# set APART, or of each suite that is ("name.*"). OPTIMISED is for long runs. The
 # random histories in *_property_test.cpp are such, and a program of their own: <target> with _histories for _tests.
 # TOGETHER makes them one entry under a sanitizer, where a process costs more than most tests. QUICK is for those that take
 # moments and need no server: ./test -L quick builds and runs them alone. Their label is <target>.quick, of the others <target>.
@@ -105,8 +105,14 @@ function(mortise_add_tests target)
     list(APPEND served ${arg_APART})
     set(apart "")
     foreach(fixture IN LISTS served)
-        list(APPEND apart */${fixture} */${fixture}_*)
-        mortise_filter_of(${fixture} filter)
+        if(fixture MATCHES "^(.*)[.][*]$")
+            set(filter ${fixture})
+            set(fixture ${CMAKE_MATCH_1})
+            list(APPEND apart ${filter})
+        else()
+            list(APPEND apart */${fixture} */${fixture}_*)
+            mortise_filter_of(${fixture} filter)
+        endif()
         add_test(NAME ${target}.${fixture} COMMAND ${target} --gtest_filter=${filter})
         set_tests_properties(${target}.${fixture} PROPERTIES ${properties} LABELS ${target} TIMEOUT 600 COST 100
             FAIL_REGULAR_EXPRESSION " 0 tests from 0 test suites ran")

@@ -73,7 +73,7 @@ TEST_P(leases, the_loss_is_told_in_every_way) {
 // A machine that stands still for a lease's length loses the hold rightly; a longer lease must then do.
 TEST_P(leases, renewal_keeps_a_hold_past_its_lease) {
     client others = make_client();
-    for (auto lease = 2s;; lease *= 3) {
+    for (auto lease = short_lease();; lease *= 3) {
         const auto seen = std::make_shared<recording_observer>();
         client locks = make_client({.observer = seen});
         const hold mine = locks.acquire("n", {.lease = lease});

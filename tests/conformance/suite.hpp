@@ -20,6 +20,7 @@
 #include <mortise/error.hpp>
 #include <mortise/spi/fixture.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -166,6 +167,11 @@ protected:
         if (can().tokens) {
             EXPECT_GT(later, earlier);
         }
+    }
+
+    // As short a lease as the store keeps to, but not so short that a busy machine loses it at once.
+    std::chrono::milliseconds short_lease() const {
+        return std::max(std::chrono::milliseconds{500}, GetParam().store->frees_the_dead_after());
     }
 
     // Afterwards it is connected.
