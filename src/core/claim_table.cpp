@@ -310,7 +310,7 @@ bool claim_table::look(const std::shared_ptr<cohort>& c, spi::time_point now, ac
 
 bool claim_table::renew_early(const std::shared_ptr<cohort>& c, spi::time_point now) {
     std::scoped_lock guard{mutex_of(c->terms.name_hash)};
-    if (c->is != cohort::state::held || !c->lease.ask_early(now)) return false;
+    if (c->is != cohort::state::held || !c->lease.restart(now)) return false;
     look_at(looks_, c, c->lease.due());
     return true;
 }

@@ -45,6 +45,7 @@ lease::step lease::answered(spi::renewal_answer answer, spi::time_point sent, sp
             return revoked();
         case spi::renewal_answer::unknown: {
             if (now >= deadline()) return poll(now);
+            if (!renewed_) return {};
             const bool worse = state_ == state::held;
             state_ = state::at_risk;
             return {.at_risk = worse};
@@ -55,6 +56,11 @@ lease::step lease::answered(spi::renewal_answer answer, spi::time_point sent, sp
 
 bool lease::ask_early(spi::time_point now) {
     return !unanswered_ && ask_again(now);
+}
+
+bool lease::restart(spi::time_point now) {
+    if (renewed_) return ask_early(now);
+    return life_ != spi::duration::zero() && state_ != state::lost && now < deadline();
 }
 
 bool lease::ask_again(spi::time_point now) {

@@ -48,7 +48,11 @@ public:
     // Asks for a renewal before it is due. False: one is on its way, or none is wanted.
     bool ask_early(spi::time_point now);
 
-    // The same, and whatever is on its way is in doubt.
+    // Its owner asks for it to start anew. One that is renewed anyway is asked early; a fixed one once, and not again if that
+    // fails: it ends when it would have ended.
+    bool restart(spi::time_point now);
+
+    // As ask_early, and whatever is on its way is in doubt.
     bool ask_again(spi::time_point now);
 
     // The store says that it is gone.

@@ -156,12 +156,27 @@ TEST(lease_machine, renewal_off_only_ends) {
     EXPECT_TRUE(one.poll(one.deadline()).lost);
 }
 
+TEST(lease_machine, a_fixed_lease_starts_anew_if_its_owner_asks) {
+    lease one({.life = 30s, .renewed = false, .margin = 300ms}, start);
+    EXPECT_TRUE(one.restart(start + 1s));
+    EXPECT_TRUE(one.restart(start + 2s)) << "once each";
+    one.answered(answer::renewed, start + 2s, start + 3s);
+    EXPECT_EQ(one.deadline(), start + 32s - 300ms);
+    EXPECT_EQ(one.due(), one.deadline()) << "nobody else renews it";
+    EXPECT_FALSE(one.answered(answer::unknown, start + 4s, start + 5s).at_risk) << "it ends when it would have";
+    EXPECT_EQ(one.deadline(), start + 32s - 300ms);
+    EXPECT_FALSE(one.restart(one.deadline())) << "too late";
+    EXPECT_TRUE(one.poll(one.deadline()).lost);
+    EXPECT_FALSE(one.restart(start + 3s));
+}
+
 TEST(lease_machine, without_a_lease_it_ends_only_when_told) {
     lease one({.life = std::nullopt, .renewed = true, .margin = 300ms}, start);
     EXPECT_EQ(one.deadline(), spi::time_point::max());
     EXPECT_EQ(one.due(), spi::time_point::max());
     EXPECT_EQ(one.life(), std::nullopt);
     EXPECT_FALSE(one.ask_early(start + 1s));
+    EXPECT_FALSE(one.restart(start + 1s));
     const auto step = one.poll(start + 24h);
     EXPECT_FALSE(step.renew || step.lost);
     EXPECT_TRUE(one.revoked().lost);

@@ -161,6 +161,30 @@ TEST_F(reentry, re_entry_and_partial_unlock_ask_for_a_renewal_and_do_not_await_i
     EXPECT_TRUE(world.empty());
 }
 
+TEST_F(reentry, re_entry_and_partial_unlock_start_a_fixed_lease_anew_once_each) {
+    recursive_mutex door(mine.locks, "door", {.lease = 10s, .renew = renew::off});
+    door.lock();
+    const auto life = door.hold().remaining();
+    world.advance(6s);
+    EXPECT_EQ(mine.net->calls(verb::renew), 0u);
+    EXPECT_EQ(door.hold().remaining(), life - 6s);
+    door.lock();
+    EXPECT_EQ(mine.net->calls(verb::renew), 1u);
+    EXPECT_EQ(door.hold().remaining(), life);
+    world.advance(6s);
+    door.unlock();
+    EXPECT_EQ(mine.net->calls(verb::renew), 2u);
+    EXPECT_EQ(door.hold().remaining(), life);
+    world.settle();
+    EXPECT_EQ(mine.seen->story("door"), "claimed granted renewed renewed");
+    EXPECT_FALSE(world.free("door"));
+    world.advance(10s);
+    EXPECT_EQ(mine.net->calls(verb::renew), 2u) << "nobody else renews it";
+    EXPECT_EQ(door.hold().remaining(), 0s);
+    EXPECT_TRUE(world.free("door"));
+    EXPECT_EQ(thrown_by([&] { door.unlock(); }), std::error_code{});
+}
+
 TEST_F(reentry, a_crowd_of_re_entries_has_one_renewal_on_its_way) {
     recursive_mutex door(mine.locks, "door");
     door.lock();
