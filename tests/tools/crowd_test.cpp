@@ -12,7 +12,7 @@ namespace {
 
 class command_crowd : public command_suite, public ::testing::WithParamInterface<mortise::spi::fixture*> {};
 
-// host: has seats, and a storm of its own.
+// host: has a limited number of process slots, and a storm of its own.
 std::vector<mortise::spi::fixture*> all_with_a_server() {
     static const mortise::spi::fixtures all = mortise::spi::plain_fixtures();
     std::vector<mortise::spi::fixture*> some;

@@ -72,33 +72,34 @@ TEST_F(command_storm, interrupted_waits_leave_an_empty_queue) {
     EXPECT_EQ(content(scratch_ / "err"), "");
 }
 
-// More of them than host: has seats for processes, all at once. For every day most seats are taken by somebody else; in full
+// More processes than host: has slots for, all at once. For every day most slots are taken by somebody else; in full
 // length each of 1,100 wants its own.
 TEST_F(command_storm, a_crowd_beyond_the_limit_of_processes_is_served) {
     const bool in_full = std::getenv("MORTISE_STORMS_IN_FULL") != nullptr;
     const int crowd = in_full ? 1100 : 40;
-    const std::size_t seats_left = in_full ? 1024 : 16;
+    const std::size_t slots_left = in_full ? 1024 : 16;
     ASSERT_EQ(mortise({"run", "x", "--", "true"}).code, 0);
     child others{[&] {
-        struct flock seats {};
-        seats.l_type = F_WRLCK;
-        seats.l_start = off_t{1} << 40;
-        seats.l_len = static_cast<off_t>(1024 - seats_left);
+        struct flock slots {};
+        slots.l_type = F_WRLCK;
+        slots.l_start = off_t{1} << 40;
+        slots.l_len = static_cast<off_t>(1024 - slots_left);
         const int file = ::open((store_ + "/locks").c_str(), O_RDWR | O_CLOEXEC);
-        if (!in_full && ::fcntl(file, F_SETLK, &seats) != 0) return 1;
-        std::ofstream{scratch_ / "seated"} << "y";
+        if (!in_full && ::fcntl(file, F_SETLK, &slots) != 0) return 1;
+        std::ofstream{scratch_ / "slots-taken"} << "y";
         ::alarm(280);
         ::pause();
         return 0;
     }};
-    ASSERT_TRUE(appears("seated"));
+    ASSERT_TRUE(appears("slots-taken"));
     const std::string go = scratch_ / "go";
     const auto begun = std::chrono::steady_clock::now();
     std::vector<child> all;
     all.push_back(start({"run", "x", "--", "sh", "-c", "until test -e " + go + "; do sleep 0.1; done"}));
     ASSERT_TRUE(eventually([&] { return held().size() == 1; }, 60s));
     for (int i = 1; i < crowd; ++i) all.push_back(start({"run", "-w", "200s", "x", "--", "true"}));
-    EXPECT_TRUE(eventually([&] { return held().front().waiting == seats_left - 1; }, 120s)) << "every seat is taken";
+    EXPECT_TRUE(eventually([&] { return held().front().waiting == slots_left - 1; }, 120s))
+        << "every process slot is taken";
     EXPECT_EQ(mortise({"list"}).code, 0);
     EXPECT_EQ(mortise({"doctor"}).code, 0);
     EXPECT_EQ(mortise({"run", "-n", "x", "--", "true"}).code, 69);

@@ -1,6 +1,7 @@
 // `run` when the store is stuck: a stopped process keeps the lock word of host:.
 #include "program.hpp"
-#include "stores/host/ledger.hpp"
+#include "stores/host/ledger_access.hpp"
+#include "stores/host/open_ledgers.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -17,8 +18,8 @@ class a_stuck_store : public command_suite {
 protected:
     child stopped_inside() const {
         child made{[this] {
-            const auto kept = mortise::stores::host::ledger::open({store_, true});
-            mortise::stores::host::ledger::access in{*kept};
+            const auto kept = mortise::stores::host::open_ledger({store_, true});
+            mortise::stores::host::ledger_access in{*kept};
             ::raise(SIGSTOP);
             return 0;
         }};

@@ -23,14 +23,9 @@ constexpr int most_functions = 30;
 // clang-format off
 const std::map<std::string, std::string> known_cycles{
     {"src/stores/etcd", "being split"},
-    {"src/stores/host", "being split"},
 };
 const std::map<std::string, std::string> known_classes{
     {"src/stores/etcd/desk.hpp desk", "being split"},
-    {"src/stores/host/host_store.cpp host_store", "being split"},
-    {"src/stores/host/ledger.hpp ledger", "being split"},
-    {"src/stores/host/ledger.hpp ledger::access", "being split"},
-    {"src/stores/host/named_state.hpp named_state", "being split"},
 };
 // clang-format on
 

@@ -5,7 +5,8 @@
 #include "support/audit.hpp"
 
 #include "stores/host/fixture.hpp"
-#include "stores/host/ledger.hpp"
+#include "stores/host/ledger_access.hpp"
+#include "stores/host/open_ledgers.hpp"
 #include "support/host_suite.hpp"
 
 #include <atomic>
@@ -27,8 +28,8 @@ protected:
     // A process that stops in the midst of the store's own lock.
     child stopped_inside() const {
         return child{[this] {
-            const auto kept = ledger::open({directory_, true});
-            ledger::access in{*kept};
+            const auto kept = open_ledger({directory_, true});
+            ledger_access in{*kept};
             ::raise(SIGSTOP);
             return 0;
         }};

@@ -1,5 +1,6 @@
 // Processes that cannot see each other, or may not touch each other's files at will: other pid namespaces, other users.
-#include "stores/host/ledger.hpp"
+#include "stores/host/ledger_access.hpp"
+#include "stores/host/open_ledgers.hpp"
 #include "support/host_suite.hpp"
 
 #include <filesystem>
@@ -63,8 +64,8 @@ TEST_F(host_borders, a_process_of_another_pid_namespace_that_is_stopped_inside_i
             return 0;
         }
         child inner{[&] {
-            const auto kept = ledger::open({directory_, true});
-            ledger::access in{*kept};
+            const auto kept = open_ledger({directory_, true});
+            ledger_access in{*kept};
             inside.reach('y');
             ::pause();
             return 0;

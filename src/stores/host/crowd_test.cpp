@@ -1,5 +1,6 @@
 // Many processes, and slow ones: who waits is served, and nobody is blamed for being slow.
-#include "stores/host/ledger.hpp"
+#include "stores/host/ledger_access.hpp"
+#include "stores/host/open_ledgers.hpp"
 #include "support/host_suite.hpp"
 
 #include <chrono>
@@ -23,16 +24,16 @@ using ::testing::Not;
 
 class host_crowd : public host_suite {
 protected:
-    // As if a process sat on each of these seats.
-    child seated(std::uint32_t first, std::uint32_t count) {
+    // As if a process had each of these slots.
+    child with_slots_taken(std::uint32_t first, std::uint32_t count) {
         milestone taken;
         child made{[&] {
-            struct flock seats {};
-            seats.l_type = F_WRLCK;
-            seats.l_start = (off_t{1} << 40) + first;
-            seats.l_len = count;
+            struct flock slots {};
+            slots.l_type = F_WRLCK;
+            slots.l_start = (off_t{1} << 40) + first;
+            slots.l_len = count;
             const int file = ::open((directory_ + "/locks").c_str(), O_RDWR | O_CLOEXEC);
-            taken.reach(::fcntl(file, F_SETLK, &seats) == 0 ? 'y' : 'n');
+            taken.reach(::fcntl(file, F_SETLK, &slots) == 0 ? 'y' : 'n');
             ::pause();
             return 0;
         }};
@@ -40,7 +41,7 @@ protected:
         return made;
     }
 
-    // In a process of its own: this one may have a seat.
+    // In a process of its own: this one may have a slot.
     std::string said_by_another(const std::function<std::string()>& work) {
         const std::string note = scratch_ / "note";
         child other{[&] {
@@ -54,8 +55,8 @@ protected:
     child slow(std::chrono::seconds how_long) {
         milestone inside;
         child made{[&] {
-            const auto kept = ledger::open({directory_, true});
-            ledger::access in{*kept};
+            const auto kept = open_ledger({directory_, true});
+            ledger_access in{*kept};
             inside.reach();
             std::this_thread::sleep_for(how_long);
             return 0;
@@ -89,19 +90,19 @@ TEST_F(host_crowd, a_wait_for_a_slow_process_ends_in_time_and_says_what_it_waite
 
 TEST_F(host_crowd, without_a_wait_the_limit_of_processes_is_an_error_that_names_it) {
     ASSERT_GT(token_of_another(), 0u);
-    child all = seated(0, 1024);
+    child all = with_slots_taken(0, 1024);
     EXPECT_THAT(said_by_another([&] {
                     client locks{url_};
                     const attempt got = locks.try_acquire("x");
                     return got.reason() == errc::exhausted ? got.refusal().describe() : got.reason().message();
                 }),
-                AllOf(HasSubstr("all 1024 seats for processes are taken"), HasSubstr("-w"), HasSubstr("host:/path")));
+                AllOf(HasSubstr("all 1024 process slots are taken"), HasSubstr("-w"), HasSubstr("host:/path")));
 }
 
-TEST_F(host_crowd, a_claim_that_waits_gets_a_seat_when_one_is_free) {
+TEST_F(host_crowd, a_claim_that_waits_gets_a_process_slot_when_one_is_free) {
     ASSERT_GT(token_of_another(), 0u);
-    child most = seated(0, 700);
-    child rest = seated(700, 324);
+    child most = with_slots_taken(0, 700);
+    child rest = with_slots_taken(700, 324);
     milestone begun;
     child late{[&] {
         client locks{url_};
@@ -114,20 +115,20 @@ TEST_F(host_crowd, a_claim_that_waits_gets_a_seat_when_one_is_free) {
     EXPECT_EQ(late.wait(30s), 0);
 }
 
-TEST_F(host_crowd, a_wait_for_a_seat_ends_in_time_and_says_what_it_waited_for) {
+TEST_F(host_crowd, a_wait_for_a_process_slot_ends_in_time_and_says_what_it_waited_for) {
     ASSERT_GT(token_of_another(), 0u);
-    child all = seated(0, 1024);
+    child all = with_slots_taken(0, 1024);
     EXPECT_THAT(said_by_another([&] {
                     client locks{url_};
                     const attempt got = locks.try_acquire("x", {.wait = 1s});
                     return got.reason() == errc::timed_out ? got.refusal().describe() : got.reason().message();
                 }),
-                HasSubstr("all 1024 seats for processes are taken"));
+                HasSubstr("all 1024 process slots are taken"));
 }
 
-TEST_F(host_crowd, looking_needs_no_seat) {
+TEST_F(host_crowd, reading_needs_no_process_slot) {
     child other = holder();
-    child all = seated(1, 1023);
+    child all = with_slots_taken(1, 1023);
     EXPECT_EQ(said_by_another([&] {
                   client locks{url_};
                   std::error_code ec;

@@ -1,6 +1,9 @@
 #include "stores/host/fixture.hpp"
 
-#include "stores/host/burying.hpp"
+#include "stores/host/ledger_access.hpp"
+#include "stores/host/ledger_check.hpp"
+#include "stores/host/open_ledgers.hpp"
+#include "stores/host/reaper.hpp"
 
 #include <mortise/boot_clock.hpp>
 
@@ -38,17 +41,17 @@ public:
 
     remains remains_at(const std::string& url) const override {
         const std::string directory = directory_of(url);
-        const auto kept = ledger::open({directory, true});
+        const auto kept = open_ledger({directory, true});
         const std::uint64_t blocks = kept->blocks_in_use();
-        const std::string problem = ledger::access{*kept}.problem();
+        const std::string problem = find_damage(*kept);
         std::size_t files = 0;
-        std::size_t bells = 0;
+        std::size_t pipes = 0;
         for (const auto& file : std::filesystem::directory_iterator(directory)) {
             ++files;
-            if (file.path().filename().string().starts_with("bell-")) ++bells;
+            if (file.path().filename().string().starts_with("bell-")) ++pipes;
         }
-        return {.clean = bells == 0 && blocks == 0 && problem.empty(),
-                .figures = "files=" + std::to_string(files) + " bells=" + std::to_string(bells) +
+        return {.clean = pipes == 0 && blocks == 0 && problem.empty(),
+                .figures = "files=" + std::to_string(files) + " pipes=" + std::to_string(pipes) +
                            " blocks=" + std::to_string(blocks) + (problem.empty() ? "" : " problem='" + problem + "'")};
     }
 
@@ -61,8 +64,8 @@ private:
 
 // Whoever meets the claim of a client that is gone ends it, so those do not count.
 std::vector<spi::stored_claim> records_in(const std::string& directory) {
-    const auto kept = ledger::open({directory, true});
-    ledger::access in{*kept, std::chrono::seconds{20}};
+    const auto kept = open_ledger({directory, true});
+    ledger_access in{*kept, std::chrono::seconds{20}};
     std::vector<spi::stored_claim> all;
     const spi::time_point now = boot_clock::now();
     in.each([&](block_number n) {

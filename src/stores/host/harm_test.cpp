@@ -1,5 +1,6 @@
 // What others do to the file and to this process's limits: never a crash, never two holders, and every holder is told.
-#include "stores/host/ledger.hpp"
+#include "stores/host/ledger_access.hpp"
+#include "stores/host/open_ledgers.hpp"
 #include "support/host_suite.hpp"
 #include "support/sanitizers.hpp"
 #include "support/waiting.hpp"
@@ -59,8 +60,8 @@ TEST_F(host_harm, every_client_that_leaves_a_stuck_store_is_remembered) {
         held.push_back(leaving.back()->acquire("n" + std::to_string(n)));
     }
     child culprit{[&] {
-        const auto kept = ledger::open({directory_, true});
-        ledger::access in{*kept};
+        const auto kept = open_ledger({directory_, true});
+        ledger_access in{*kept};
         ::raise(SIGSTOP);
         return 0;
     }};

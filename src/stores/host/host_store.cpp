@@ -1,16 +1,17 @@
 #include "stores/host/host_store.hpp"
 
-#include "base/descriptors.hpp"
 #include "base/text.hpp"
-#include "stores/host/bells.hpp"
-#include "stores/host/burying.hpp"
-#include "stores/host/checkup.hpp"
+#include "stores/host/diagnostics.hpp"
+#include "stores/host/host_connection.hpp"
 #include "stores/host/named_state.hpp"
+#include "stores/host/operator_log.hpp"
 #include "stores/host/own_claims.hpp"
 #include "stores/host/pending_claims.hpp"
 #include "stores/host/place.hpp"
-#include "stores/host/promised.hpp"
-#include "stores/host/record.hpp"
+#include "stores/host/promises.hpp"
+#include "stores/host/reaper.hpp"
+#include "stores/host/temporary_error.hpp"
+#include "stores/host/wait_slots.hpp"
 
 #include <mortise/error.hpp>
 
@@ -19,35 +20,31 @@
 #include <chrono>
 #include <set>
 
-#include <unistd.h>
-
 namespace mortise::inline v0::stores::host {
 namespace {
 
 using std::chrono::milliseconds;
 
-// How often the next in line looks for holders that died or whose lease ended: nobody tells it of those. Whoever stands further
-// back looks as many times more rarely, up to a limit: in a crowd all of them together would leave no time for work.
+// How often the first in the queue looks for holders that died or whose lease ended, which nobody announces. A waiter further
+// back looks that many times more rarely, up to a limit: many waiters together would otherwise leave no time for work.
 constexpr milliseconds look_every{20};
 constexpr std::size_t slowest_pace = 50;
 constexpr std::size_t pace_after_a_failure = 5;
 
-// How long a claim that waits may keep its caller's thread if a slow process is inside the store. Then it goes on waiting
-// without one.
+// How long a claim that waits may block its caller's thread if a slow process owns the ledger's lock. After that it waits without
+// one (pending_claims.hpp).
 constexpr milliseconds callers_patience{1900};
 
-// How long the io thread may be kept by another process's being inside the store. It has other holds to care for.
+// How long the io thread may wait for the ledger's lock. It has other holds to care for.
 constexpr milliseconds short_patience{50};
 
-// A release that does not get through in this time is owed, and made up for later.
+// A release that does not succeed in this time is repeated later.
 constexpr milliseconds release_patience{200};
 
-// How often a client makes sure that the files are still there, when it asks and when it only holds.
-constexpr milliseconds check_every{100};
+// How often a client that only holds makes sure that the files are still in place.
 constexpr std::chrono::seconds watch_every{1};
 
-// What this thread last saw at a wait_slot before it asked for a lock: whatever happens there from then on must not be slept
-// through.
+// What this thread saw in its wait slot before it asked for a lock: it must not sleep through a change since then.
 thread_local struct {
     const std::atomic<std::uint32_t>* wait_slot;
     std::uint32_t value;
@@ -55,13 +52,13 @@ thread_local struct {
 
 class host_store final : public spi::store {
 public:
-    host_store(place where, const spi::context& around)
-        : where_(std::move(where)),
-          around_(around),
-          from_(std::make_shared<base::whereabouts>(base::whereabouts{around.host, around.pid})) {}
+    host_store(place where, const spi::context& context)
+        : context_(context),
+          from_(std::make_shared<base::whereabouts>(base::whereabouts{context.host, context.pid})),
+          link_(std::move(where), context.clock) {}
     ~host_store() override { close(); }
 
-    const mortise::promises& promises() const noexcept override { return promised_; }
+    const mortise::promises& promises() const noexcept override { return promises_; }
     void claim(const spi::claim_request&, spi::reply<spi::claim_answer>) override;
     void renew(std::span<const spi::renewal>, spi::reply<std::vector<spi::renewal_answer>>) override;
     void release(std::string_view name, const claim_id&, spi::reply<spi::release_answer>) override;
@@ -71,27 +68,23 @@ public:
     void list(spi::reply<spi::listing>) override;
     void break_hold(const spi::break_request&, spi::reply<spi::break_answer>) override;
     void check(spi::reply<std::vector<finding>>) override;
-    void sleep(spi::sleeper& who) override;
-    void wake(spi::sleeper& who) noexcept override;
+    void sleep(spi::sleeper& caller) override;
+    void wake(spi::sleeper& caller) noexcept override;
     void close() noexcept override;
 
 private:
-    void connect(seats::hurry how = seats::hurry::now);
-    void sit_down(seats::hurry how);
+    void connect(process_slots::urgency when = process_slots::urgency::now);
     void sweep();
-    std::shared_ptr<ledger> to_look_at();
 
     template <class Verb>
     auto with(std::string_view name, block_number hint, milliseconds patience, Verb&& verb);
-    void check_files(spi::time_point now);
-    bool alive(session who) const noexcept { return is_alive(*ledger_, who); }
-    void bury(named_state& state, base::instant at, base::effects& out);
+    void reap(named_state& state, base::instant at, base::effects& out);
     spi::release_answer let_go(std::string_view name, const claim_id& id, block_number hint, milliseconds patience);
-    bool pay();
-    void tell(const std::string& name, const base::effects& out);
-    void tell_granted(const std::string& name, const base::effects::notice& what);
+    bool repeat_releases();
+    void notify(const std::string& name, const base::effects& out);
+    void notify_granted(const std::string& name, const base::effects::notice& what);
     spi::claim_answer ask(const spi::claim_request& wanted, milliseconds patience);
-    spi::claim_answer not_yet(const spi::claim_request& wanted, const not_now& why);
+    spi::claim_answer not_yet(const spi::claim_request& wanted, const temporary_error& why);
     bool ask_for_pending();
 
     std::size_t look(const own_claims::found& at_these, bool closely);
@@ -99,69 +92,37 @@ private:
     void look_around();
     void watch_files();
     bool still_in_place();
-    void leave_claims_behind();
+    void abandon_claims();
 
-    const mortise::promises promised_ = promised();
-    const place where_;
-    const spi::context around_;
+    const mortise::promises promises_ = host_promises();
+    const spi::context context_;
     const std::shared_ptr<const base::whereabouts> from_;
+    host_connection link_;
 
-    std::mutex connecting_;
-    std::atomic<bool> connected_{false};
-    std::shared_ptr<ledger> ledger_;
-    std::unique_ptr<bells> bells_;
-    session session_ = 0;
     std::atomic<bool> closed_{false};
-    std::atomic<spi::time_point> next_check_{spi::time_point{}};
-
     std::atomic<spi::time_point> next_look_{spi::time_point::max()};
     std::atomic<bool> watching_{false};
     own_claims ours_;
     pending_claims pending_;
 };
 
-void host_store::connect(seats::hurry how) {
-    if (connected_.load(std::memory_order_acquire)) return;
-    std::scoped_lock guard{connecting_};
-    if (!bells_) sit_down(how);
-    if (!connected_) sweep();
-    connected_ = true;
-}
-
-// Who only looks needs no seat.
-std::shared_ptr<ledger> host_store::to_look_at() {
-    auto records = connected_.load(std::memory_order_acquire) ? ledger_ : ledger::look_at(where_);
-    records->check_in_place();
-    return records;
-}
-
-void host_store::sit_down(seats::hurry how) {
-    const base::standard_descriptors_taken out_of_the_way;
-    static constinit std::atomic<std::uint32_t> clients{1};
-    ledger_ = ledger::open(where_, how);
-    session_ = session_of(ledger_->seats().mine(), clients.fetch_add(1));
-    const int directory = where_.open_directory();
-    const mode_t mode = where_.file_mode(directory);
-    ::close(directory);
-    bells_ = std::make_unique<bells>(ledger_->directory(), session_, mode);
-    try {
-        around_.clock.watch(bells_->descriptor(), [this] {
-            const bool lost = bells_->answer();
+void host_store::connect(process_slots::urgency when) {
+    if (link_.is_open()) return;
+    link_.open(
+        when,
+        [this](bool lost) {
             if (!closed_) look(lost ? ours_.all() : ours_.waiting(), false);
-        });
-    } catch (...) {
-        bells_.reset();
-        throw;
-    }
+        },
+        [this] { sweep(); });
 }
 
-// What processes left behind that are gone: their claims and their bells. In a crowd somebody else will.
+// Ends the claims of processes that have died and removes their pipes. If the ledger is busy, another client will.
 void host_store::sweep() {
     try {
-        for (const auto& [name, out] : bury_all(*ledger_, release_patience)) tell(name, out);
-    } catch (const not_now&) {
+        for (const auto& [name, out] : reap_all(link_.records(), release_patience)) notify(name, out);
+    } catch (const temporary_error&) {
     }
-    bells_->take_down_those_of_the_dead(ledger_->seats());
+    link_.pipes().remove_those_of_the_dead(link_.records().slots());
 }
 
 // A verb on one name: all of it happens, or nothing does.
@@ -169,55 +130,45 @@ template <class Verb>
 auto host_store::with(std::string_view name, block_number hint, milliseconds patience, Verb&& verb) {
     base::effects out;
     auto answer = [&] {
-        ledger::access in{*ledger_, patience};
+        ledger_access in{link_.records(), patience};
         named_state state{in, name, hint};
-        auto said = verb(state, base::instant::at(boot_clock::now()), out);
+        auto result = verb(state, base::instant::at(boot_clock::now()), out);
         state.finish();
         in.must_be_sound();
-        return said;
+        return result;
     }();
     try {
-        if (!out.granted.empty() || !out.lost.empty()) tell(std::string(name), out);
-    } catch (const std::exception&) {  // it has happened; whoever was not told looks by itself
+        if (!out.granted.empty() || !out.lost.empty()) notify(std::string(name), out);
+    } catch (const std::exception&) {  // it is committed; whoever was not notified polls
     }
     return answer;
 }
 
-void host_store::check_files(spi::time_point now) {
-    spi::time_point due = next_check_.load(std::memory_order_relaxed);
-    if (now < due || !next_check_.compare_exchange_strong(due, now + check_every)) return;
-    try {
-        ledger_->check_in_place();
-    } catch (...) {
-        next_check_ = spi::time_point{};
-        throw;
-    }
+// And removes the pipes of the dead.
+void host_store::reap(named_state& state, base::instant at, base::effects& out) {
+    for (const session_id gone : reap_blocking(link_.records(), state, at, out)) link_.pipes().remove(gone);
 }
 
-// And their bells.
-void host_store::bury(named_state& state, base::instant at, base::effects& out) {
-    for (const session gone : bury_those_in_the_way(*ledger_, state, at, out)) bells_->take_down(gone);
-}
-
-// With the ledger given back.
-void host_store::tell(const std::string& name, const base::effects& out) {
+// Without the ledger's lock.
+void host_store::notify(const std::string& name, const base::effects& out) {
     for (const auto& notice : out.lost) {
-        if (notice.session != session_) {
-            bells_->ring(notice.session, bells::call::lost);
+        if (notice.session != link_.session()) {
+            link_.pipes().send(notice.session, wake_pipes::message::lost);
             continue;
         }
-        if (ours_.forget(notice.id)) around_.events.lost(name, notice.id);
+        if (ours_.forget(notice.id)) context_.events.lost(name, notice.id);
     }
-    for (const auto& notice : out.granted) tell_granted(name, notice);
+    for (const auto& notice : out.granted) notify_granted(name, notice);
 }
 
-void host_store::tell_granted(const std::string& name, const base::effects::notice& what) {
-    if (what.session == session_) {
-        if (ours_.stops_waiting(what.id)) around_.events.granted(name, what.id, what.grant);
-    } else if (what.wait_slot == 0 || !ledger::wake(ledger_->wait_slot(what.wait_slot))) {
-        if (!alive(what.session) || !bells_->ring(what.session, bells::call::granted)) {
+void host_store::notify_granted(const std::string& name, const base::effects::notice& what) {
+    if (what.session == link_.session()) {
+        if (ours_.stops_waiting(what.id)) context_.events.granted(name, what.id, what.grant);
+    } else if (what.wait_slot == 0 || !wake_sleepers(link_.records().wait_slot(what.wait_slot))) {
+        if (!is_alive(link_.records(), what.session) ||
+            !link_.pipes().send(what.session, wake_pipes::message::granted)) {
             with(name, 0, short_patience, [&](named_state& state, base::instant at, base::effects& out) {
-                bury(state, at, out);
+                reap(state, at, out);
                 return 0;
             });
         }
@@ -232,22 +183,22 @@ void host_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_a
             answer = {.is = queued, .detail = *why};
         } else {
             connect();
-            check_files(boot_clock::now());
+            link_.check_files(boot_clock::now());
             if (wanted.wait_slot != 0) {
-                const auto& wait_slot = ledger_->wait_slot(wanted.wait_slot);
+                const auto& wait_slot = link_.records().wait_slot(wanted.wait_slot);
                 seen_before_asking = {&wait_slot, wait_slot.load()};
             }
-            // Asked again, it is the io thread's business.
+            // A repeated claim is sent by the io thread, which must not wait for long.
             const bool again = ours_.find(wanted.id).has_value();
-            answer = ask(wanted, again ? short_patience : wanted.queue ? callers_patience : ledger::patience);
+            answer = ask(wanted, again ? short_patience : wanted.queue ? callers_patience : ledger_patience);
         }
-    } catch (const not_now& e) {
+    } catch (const temporary_error& e) {
         answer = not_yet(wanted, e);
     } catch (const std::exception& e) {
-        const auto* said = dynamic_cast<const error*>(&e);
-        // Asked again, it may well be granted or queued; it is looked at soon.
+        const auto* reason = dynamic_cast<const error*>(&e);
+        // A repeated claim may already be granted or queued; the next look tells.
         answer = {.is = ours_.find(wanted.id) ? unknown : refused,
-                  .reason = said != nullptr ? said->code() : make_error_code(errc::unreachable),
+                  .reason = reason != nullptr ? reason->code() : make_error_code(errc::unreachable),
                   .detail = e.what()};
     }
     if (answer.is == queued) look_again(1);
@@ -255,9 +206,9 @@ void host_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_a
     done(std::move(answer));
 }
 
-// It waits in the ledger already, or it waits here until it can. One that takes the place of a hold does not: it could not be
-// withdrawn without knowing whether it did.
-spi::claim_answer host_store::not_yet(const spi::claim_request& wanted, const not_now& why) {
+// The claim waits in the ledger already, or here until it can. One that replaces a hold does not wait here: if it were withdrawn,
+// nobody would know whether it had replaced it.
+spi::claim_answer host_store::not_yet(const spi::claim_request& wanted, const temporary_error& why) {
     using enum spi::claim_answer::verdict;
     const bool known = ours_.find(wanted.id).has_value();
     const bool replaces = wanted.instead_of != claim_id{};
@@ -274,10 +225,10 @@ bool host_store::ask_for_pending() {
         const spi::claim_request& wanted = **kept;
         spi::claim_answer answer{.is = refused};
         try {
-            connect(seats::hurry::can_wait);
-            check_files(boot_clock::now());
+            connect(process_slots::urgency::can_wait);
+            link_.check_files(boot_clock::now());
             answer = ask(wanted, short_patience);
-        } catch (const not_now& e) {  // nor would the others get in
+        } catch (const temporary_error& e) {  // the others would fail too
             pending_.explain(e.what());
             return true;
         } catch (const std::exception&) {
@@ -285,9 +236,9 @@ bool host_store::ask_for_pending() {
         if (!pending_.remove(wanted.id)) {  // withdrawn meanwhile
             release(wanted.name, wanted.id, [](spi::release_answer) {});
         } else if (answer.is == granted) {
-            around_.events.granted(wanted.name, wanted.id, answer.grant);
-        } else if (answer.is != queued) {  // it asks anew, and is told why
-            around_.events.lost(wanted.name, wanted.id);
+            context_.events.granted(wanted.name, wanted.id, answer.grant);
+        } else if (answer.is != queued) {  // the core asks again, and is told why
+            context_.events.lost(wanted.name, wanted.id);
         }
     }
     return false;
@@ -296,26 +247,28 @@ bool host_store::ask_for_pending() {
 spi::claim_answer host_store::ask(const spi::claim_request& wanted, milliseconds patience) {
     using enum spi::claim_answer::verdict;
     const auto known = ours_.find(wanted.id);
-    return with(
-        wanted.name, known ? known->block : 0, patience, [&](named_state& state, base::instant at, base::effects& out) {
-            const auto once = [&] {
-                return state.claim(base::kept_claim::of(wanted, session_, from_), wanted.capacity, wanted.queue, at,
-                                   out);
-            };
-            base::verdict said = once();
-            const bool stopped_waiting = known && said.is == busy;
-            if (stopped_waiting) {
-                ours_.forget(wanted.id);
-            } else if (said.is == busy || said.reason == errc::kind_mismatch) {  // in the way of the living?
-                bury(state, at, out);
-                if (said.is == busy || state.idle()) said = once();
-            }
-            if ((said.is == granted || said.is == queued) && !ours_.note(wanted, state.hint(), said.is == queued)) {
-                state.release(wanted.id, session_, at, out);  // the client has just left
-                return spi::claim_answer{.is = refused, .reason = errc::closed};
-            }
-            return std::move(said).answer(wanted);
-        });
+    return with(wanted.name, known ? known->block : 0, patience,
+                [&](named_state& state, base::instant at, base::effects& out) {
+                    const auto once = [&] {
+                        return state.claim(base::kept_claim::of(wanted, link_.session(), from_), wanted.capacity,
+                                           wanted.queue, at, out);
+                    };
+                    base::verdict result = once();
+                    const bool stopped_waiting = known && result.is == busy;
+                    if (stopped_waiting) {
+                        ours_.forget(wanted.id);
+                    } else if (result.is == busy ||
+                               result.reason == errc::kind_mismatch) {  // perhaps only dead processes hold it
+                        reap(state, at, out);
+                        if (result.is == busy || state.idle()) result = once();
+                    }
+                    if ((result.is == granted || result.is == queued) &&
+                        !ours_.note(wanted, state.hint(), result.is == queued)) {
+                        state.release(wanted.id, link_.session(), at, out);  // the client has just closed
+                        return spi::claim_answer{.is = refused, .reason = errc::closed};
+                    }
+                    return std::move(result).answer(wanted);
+                });
 }
 
 void host_store::renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) {
@@ -345,9 +298,9 @@ void host_store::release(std::string_view name, const claim_id& id, spi::reply<s
             answer = let_go(name, id, mine ? mine->block : 0, release_patience);
         }
     } catch (const std::exception&) {
-        // Nobody else will do it while this process lives.
-        if (mine) ours_.owe({std::string(name), id, mine->block});
-        if (closed_) leave_claims_behind();
+        // Nobody else will release it while this process lives.
+        if (mine) ours_.repeat_later({std::string(name), id, mine->block});
+        if (closed_) abandon_claims();
     }
     if (answer == spi::release_answer::unknown) look_again(1);
     done(answer);
@@ -356,17 +309,17 @@ void host_store::release(std::string_view name, const claim_id& id, spi::reply<s
 spi::release_answer host_store::let_go(std::string_view name, const claim_id& id, block_number hint,
                                        milliseconds patience) {
     return with(name, hint, patience, [&](named_state& state, base::instant at, base::effects& out) {
-        return state.release(id, session_, at, out);
+        return state.release(id, link_.session(), at, out);
     });
 }
 
-// Releases that did not get through are tried again. True: all is paid.
-bool host_store::pay() {
-    while (const auto next = ours_.next_owed()) {
+// Repeats the releases that failed. True: none is left.
+bool host_store::repeat_releases() {
+    while (const auto next = ours_.next_to_repeat()) {
         try {
-            if (!ledger_->damaged()) let_go(next->name, next->id, next->block, short_patience);
+            if (!link_.records().damaged()) let_go(next->name, next->id, next->block, short_patience);
         } catch (const std::exception&) {
-            ours_.owe(*next);
+            ours_.repeat_later(*next);
             return false;
         }
     }
@@ -376,8 +329,8 @@ bool host_store::pay() {
 void host_store::list(spi::reply<spi::listing> done) {
     spi::listing all;
     try {
-        const auto records = to_look_at();
-        ledger::access in{*records};
+        const auto records = link_.records_to_read();
+        ledger_access in{*records};
         const auto now = boot_clock::now();
         in.each([&](block_number n) {
             const std::string name{in.name(n).text()};
@@ -404,15 +357,15 @@ void host_store::break_hold(const spi::break_request& which, spi::reply<spi::bre
         connect();
         std::string whose;
         const bool broken =
-            with(which.name, 0, ledger::patience, [&](named_state& state, base::instant at, base::effects& out) {
+            with(which.name, 0, ledger_patience, [&](named_state& state, base::instant at, base::effects& out) {
                 if (const block_number held = state.find_counter(which.counter))
                     whose = state.describe(held, at.now).describe();
                 return state.break_hold(which.counter, at, out);
             });
         answer = broken ? spi::break_answer::broken : spi::break_answer::not_held;
         if (broken)
-            write_record(where_,
-                         "broke " + base::quoted(which.name) + ", held by " + whose + "; " + std::string(which.note));
+            log_operation(link_.where(),
+                          "broke " + base::quoted(which.name) + ", held by " + whose + "; " + std::string(which.note));
     } catch (const std::exception&) {
     }
     done(answer);
@@ -421,7 +374,7 @@ void host_store::break_hold(const spi::break_request& which, spi::reply<spi::bre
 void host_store::check(spi::reply<std::vector<finding>> done) {
     std::vector<finding> found;
     try {
-        found = check_up(where_, *to_look_at());
+        found = diagnose(link_.where(), *link_.records_to_read());
     } catch (const std::exception& e) {
         found.push_back(
             {finding::grade::problem, e.what(), "mend what the message names; until then nothing is granted"});
@@ -429,33 +382,33 @@ void host_store::check(spi::reply<std::vector<finding>> done) {
     done(std::move(found));
 }
 
-// The caller's thread waits where whoever lets it in wakes it, and then looks for itself.
-void host_store::sleep(spi::sleeper& who) {
-    if (!connected_.load(std::memory_order_acquire)) return store::sleep(who);
-    std::atomic<std::uint32_t>& wait_slot = ledger_->wait_slot(who.wait_slot);
+// The caller's thread sleeps on its wait slot. Whoever grants its claim wakes it, and it looks for the grant itself.
+void host_store::sleep(spi::sleeper& caller) {
+    if (!link_.is_open()) return store::sleep(caller);
+    std::atomic<std::uint32_t>& wait_slot = link_.records().wait_slot(caller.wait_slot);
     std::uint32_t seen = seen_before_asking.wait_slot == &wait_slot ? seen_before_asking.value : wait_slot.load();
     seen_before_asking = {};
     while (true) {
         int was = spi::sleeper::awake;
-        if (!who.is.compare_exchange_strong(was, spi::sleeper::asleep)) return;
-        const bool woken = ledger::sleep(wait_slot, seen);
+        if (!caller.is.compare_exchange_strong(was, spi::sleeper::asleep)) return;
+        const bool woken = sleep_on(wait_slot, seen);
         was = spi::sleeper::asleep;
-        if (!who.is.compare_exchange_strong(was, spi::sleeper::awake)) return;
+        if (!caller.is.compare_exchange_strong(was, spi::sleeper::awake)) return;
         if (!woken) continue;
         seen = wait_slot.load();
-        if (!closed_) look(ours_.at_wait_slot(who.wait_slot), false);
+        if (!closed_) look(ours_.at_wait_slot(caller.wait_slot), false);
     }
 }
 
-void host_store::wake(spi::sleeper& who) noexcept {
-    const std::uint32_t wait_slot = who.wait_slot;
-    if (who.is.exchange(spi::sleeper::answered) != spi::sleeper::asleep) return;
-    who.is.notify_one();
-    if (connected_.load(std::memory_order_acquire) && !ledger_->damaged()) ledger::wake(ledger_->wait_slot(wait_slot));
+void host_store::wake(spi::sleeper& caller) noexcept {
+    const std::uint32_t wait_slot = caller.wait_slot;
+    if (caller.is.exchange(spi::sleeper::answered) != spi::sleeper::asleep) return;
+    caller.is.notify_one();
+    if (link_.is_open() && !link_.records().damaged()) wake_sleepers(link_.records().wait_slot(wait_slot));
 }
 
-// Who of ours was granted, or thrown out, meanwhile. Closely: also whether whoever is in the way lives. The best place of those
-// that still wait, as far as it was counted.
+// Notices which of these claims were granted or lost. Closely: also whether the processes that block them live. Returns the best
+// place in a queue of those that still wait, as far as it was counted.
 std::size_t host_store::look(const own_claims::found& at_these, bool closely) {
     std::size_t best = slowest_pace;
     for (const auto& [id, known] : at_these) {
@@ -465,7 +418,7 @@ std::size_t host_store::look(const own_claims::found& at_these, bool closely) {
             with(known.name, known.block, short_patience,
                  [&, &of = id](named_state& state, base::instant at, base::effects& out) {
                      if (closely) {
-                         bury(state, at, out);
+                         reap(state, at, out);
                          state.settle(at, out);
                      }
                      if (const block_number mine = state.find_holder(of)) {
@@ -481,56 +434,56 @@ std::size_t host_store::look(const own_claims::found& at_these, bool closely) {
             best = std::min(best, pace_after_a_failure);
             continue;  // looked at again soon
         }
-        if (granted && ours_.stops_waiting(id)) around_.events.granted(known.name, id, *granted);
-        if (lost && ours_.forget(id)) around_.events.lost(known.name, id);
+        if (granted && ours_.stops_waiting(id)) context_.events.granted(known.name, id, *granted);
+        if (lost && ours_.forget(id)) context_.events.lost(known.name, id);
     }
     return best;
 }
 
-// Nobody is let in by files that others no longer find, and what is held in them others may hold as well: whoever waits or
-// holds is told, and learns why when it asks anew.
+// In files that others no longer find nothing is granted, and what is held in them others may hold as well. Waiters and holders
+// are told that they have lost, and learn the reason when they ask again.
 bool host_store::still_in_place() {
     try {
-        if (connected_) ledger_->check_in_place();
+        if (link_.is_open()) link_.records().check_in_place();
         return true;
     } catch (const std::exception&) {
         for (const auto& one : ours_.all())
-            if (ours_.forget(one.first)) around_.events.lost(one.second.name, one.first);
+            if (ours_.forget(one.first)) context_.events.lost(one.second.name, one.first);
         return false;
     }
 }
 
-// Sooner, if a look at another pace is already due later.
+// Unless a look is due before that anyhow.
 void host_store::look_again(std::size_t pace) {
-    const auto when = around_.clock.now() + look_every * pace;
+    const auto when = context_.clock.now() + look_every * pace;
     auto due = next_look_.load();
     while (when < due && !next_look_.compare_exchange_weak(due, when)) {
     }
     if (when >= due || closed_) return;
     try {
-        around_.clock.at(when, [this, when] {
+        context_.clock.at(when, [this, when] {
             spi::time_point expected = when;
             if (!closed_ && next_look_.compare_exchange_strong(expected, spi::time_point::max())) look_around();
         });
-    } catch (const std::exception&) {  // no timer to be had: the next that waits tries again
+    } catch (const std::exception&) {  // no timer: the next claim that waits tries again
         next_look_ = spi::time_point::max();
     }
 }
 
 void host_store::look_around() {
-    const bool paid = pay();
+    const bool all_released = repeat_releases();
     const bool pending = ask_for_pending();
     const own_claims::found waiting = ours_.waiting();
     std::size_t pace = waiting.empty() || !still_in_place() ? slowest_pace : look(waiting, true);
-    if (!paid || pending) pace = 1;
-    if (!paid || pending || !waiting.empty()) look_again(pace);
+    if (!all_released || pending) pace = 1;
+    if (!all_released || pending || !waiting.empty()) look_again(pace);
 }
 
-// While anything is held.
+// While anything is held or waited for.
 void host_store::watch_files() {
     if (watching_.load(std::memory_order_relaxed) || watching_.exchange(true) || closed_) return;
     try {
-        around_.clock.at(around_.clock.now() + watch_every, [this] {
+        context_.clock.at(context_.clock.now() + watch_every, [this] {
             watching_ = false;
             if (!closed_ && !ours_.none() && still_in_place()) watch_files();
         });
@@ -543,34 +496,33 @@ void host_store::close() noexcept {
     if (closed_.exchange(true)) return;
     ours_.close();
     pending_.clear();
-    if (!bells_) return;
-    around_.clock.unwatch(bells_->descriptor());
+    if (!link_.stop_listening()) return;
     try {
         std::set<std::string> names;
         for (const auto& one : ours_.all()) names.insert(one.second.name);
         for (const std::string& name : names)
             with(name, 0, short_patience, [&](named_state& state, base::instant at, base::effects& out) {
-                state.drop_session(session_, at, out);
+                state.drop_session(link_.session(), at, out);
                 return 0;
             });
-        if (!pay()) leave_claims_behind();
+        if (!repeat_releases()) abandon_claims();
     } catch (const std::exception&) {
-        leave_claims_behind();
+        abandon_claims();
     }
-    bells_->take_down(session_);
+    link_.pipes().remove(link_.session());
 }
 
-// Whoever meets them buries them.
-void host_store::leave_claims_behind() {
-    for (const auto& [id, known] : ours_.all()) ledger_->leave_behind(known.block, id);
-    while (const auto owed = ours_.next_owed()) ledger_->leave_behind(owed->block, owed->id);
+// Whoever finds them ends them.
+void host_store::abandon_claims() {
+    for (const auto& [id, known] : ours_.all()) link_.records().abandon(known.block, id);
+    while (const auto failed = ours_.next_to_repeat()) link_.records().abandon(failed->block, failed->id);
 }
 
 }  // namespace
 
 spi::store_factory open(const base::url& address) {
-    return [where = place::of(address)](const spi::context& around) {
-        return std::make_unique<host_store>(where, around);
+    return [where = place::of(address)](const spi::context& context) {
+        return std::make_unique<host_store>(where, context);
     };
 }
 

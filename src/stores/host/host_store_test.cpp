@@ -74,7 +74,7 @@ TEST_F(host_store, two_clients_on_one_directory_exclude_each_other_in_one_proces
         client third{url_};
         EXPECT_TRUE(third.try_acquire("y"));
     }
-    // The third one's leaving has cost nobody the seat.
+    // The third one's leaving has cost nobody the process slot.
     mine = one.acquire("x");
     child stranger{[&] {
         client own{url_};

@@ -1,332 +1,34 @@
 #include "stores/host/ledger.hpp"
 
-#include "stores/host/bus_guard.hpp"
-#include "stores/host/format.hpp"
-
-#include <mortise/error.hpp>
-
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstring>
-#include <fstream>
-#include <thread>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 namespace mortise::inline v0::stores::host {
-namespace {
 
-using namespace format;
+ledger::ledger(const place& where)
+    : file_(where),
+      slots_(file_.descriptor(),
+             process_slots::shared_part{file_.header().slot_records, file_.header().reader,
+                                        file_.header().next_slot_search},
+             where.directory) {}
 
-// Empty: it cannot be told.
-std::array<char, 40> boot_id() {
-    std::array<char, 40> id{};
-    std::ifstream{"/proc/sys/kernel/random/boot_id"}.read(id.data(), 36);
-    return id[35] != 0 ? id : std::array<char, 40>{};
+void ledger::acquire_slot(process_slots::urgency when) {
+    std::scoped_lock guard{threads_};
+    slots_.acquire(when);
 }
 
-// The kernel would send SIGXFSZ, which ends a program that does not expect it.
-bool beyond_the_limit_of_file_size(std::uint64_t size) {
-    rlimit most{};
-    return ::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && size > most.rlim_cur;
+bool ledger::alive(const process_slot& owner) const noexcept {
+    return slots_.alive(owner) || !file_.is_open();  // in doubt, alive
 }
 
-}  // namespace
-
-ledger::ledger(const place& where) : where_(where) {
-    static_assert(sizeof(header) <= wait_slots_at);
-    static_assert(most_blocks <= std::uint64_t{blocks_per_segment} * std::tuple_size_v<decltype(segments_)>);
-    static_assert(sizeof(nowhere_) == block_size);
-    const int directory = where_.open_directory();
-    try {
-        map(directory);
-    } catch (...) {
-        ::close(directory);
-        unmap();
-        if (file_ >= 0) ::close(file_);
-        throw;
-    }
-    header& h = head();
-    seats_ = std::make_unique<host::seats>(file_, seats::shared_part{h.seat_records, h.visitor, h.next_seat_search},
-                                           where_.directory);
-    // What cleans up /var/tmp leaves alone what is locked, or young. Nobody else cares about this lock.
-    struct stat is {};
-    ::fstat(file_, &is);
-    device_ = is.st_dev;
-    inode_ = is.st_ino;
-    directory_ = directory;
-    ::flock(directory_, LOCK_SH | LOCK_NB);
-    ::futimens(file_, nullptr);
+std::atomic<std::uint32_t>& ledger::wait_slot(std::uint32_t number) noexcept {
+    return file_.wait_slots()[number / 2 % format::wait_slot_count];
 }
 
-ledger::~ledger() {
-    unmap();
-    ::close(file_);
-    ::close(directory_);
-}
-
-void ledger::unmap() noexcept {
-    const auto drop = [](unsigned char* part, std::size_t size) {
-        if (part == nullptr) return;
-        bus_guard::release(part);
-        ::munmap(part, size);
-    };
-    for (const segment& part : segments_) drop(part, segment_size);
-    drop(front_, blocks_at);
-}
-
-void ledger::fail(errc code, const std::string& what) const {
-    throw error(code, "host store in " + where_.directory + ": " + what);
-}
-
-void ledger::fail_damaged() const {
-    fail(errc::unreachable, std::string("'locks' ") + (torn_ ? "was cut short while in use" : "is damaged") +
-                                "; stop all who use it (fuser locks), remove it, start them again");
-}
-
-void ledger::check_in_place() const {
-    if (!is_ours(file_))
-        fail(errc::unreachable,
-             "this process closed a descriptor of the store's, so others take it for dead; make a client after that");
-    if (damaged()) fail_damaged();
-    struct stat is {};
-    std::array<char, sizeof magic> begins{};
-    if (::fstat(file_, &is) == 0 &&
-        static_cast<std::uint64_t>(is.st_size) < blocks_at + std::uint64_t{reachable_.load()} * block_size) {
-        torn_ = true;
-        fail_damaged();
-    }
-    if (::pread(file_, begins.data(), begins.size(), 0) == ssize_t{begins.size()} &&
-        std::memcmp(begins.data(), magic, sizeof magic) != 0)
-        fail(errc::unreachable,
-             "'locks' was overwritten while in use; stop all who use it (fuser locks), remove it, "
-             "start them again");
-    // By its path, unless that may no longer be searched: the process may have changed its user.
-    int found = ::stat((where_.directory + "/locks").c_str(), &is);
-    if (found != 0 && errno != ENOENT && errno != ENOTDIR) found = ::fstatat(directory_, "locks", &is, 0);
-    if (found != 0 || is.st_dev != device_ || is.st_ino != inode_)
-        fail(errc::unreachable,
-             "'locks' was deleted or replaced while in use, and others may use the new one; "
-             "release what is held and make a new client");
-}
-
-bool ledger::is_ours(int descriptor) const noexcept {
-    struct stat is {};
-    return ::fstat(descriptor, &is) == 0 && is.st_dev == device_ && is.st_ino == inode_;
-}
-
-bool ledger::alive(const seat& who) const noexcept {
-    return seats_->alive(who) || !is_ours(file_);  // in doubt, alive
-}
-
-// --- the file ---------------------------------------------------------------------------------------------------------
-
-void ledger::map(int directory_fd) {
-    if (boot_id() == std::array<char, 40>{})
-        fail(errc::unreachable,
-             "cannot read /proc/sys/kernel/random/boot_id, which tells whether the machine was restarted; "
-             "is /proc mounted, and are descriptors left (ulimit -n)?");
-    const mode_t mode = where_.file_mode(directory_fd);
-    // Not O_CREAT at once: in a sticky directory the kernel may refuse that for a file that belongs to another user.
-    constexpr int how = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
-    file_ = ::openat(directory_fd, "locks", how);
-    if (file_ < 0 && errno == ENOENT) {
-        file_ = ::openat(directory_fd, "locks", how | O_CREAT | O_EXCL, mode);
-        if (file_ >= 0) ::fchmod(file_, mode);  // the umask is not ours to obey
-        if (file_ < 0 && errno == EEXIST) file_ = ::openat(directory_fd, "locks", how);
-    }
-    if (file_ < 0)
-        fail(errc::unreachable, std::string("cannot open 'locks': ") + std::strerror(errno) +
-                                    "; may this user read and write it, and are descriptors left (ulimit -n)?");
-    if (!usable()) {  // two that make it at once take turns
-        const auto give_up = std::chrono::steady_clock::now() + patience;
-        for (std::chrono::milliseconds nap{1}; ::flock(file_, LOCK_EX | LOCK_NB) != 0;
-             nap = std::min(2 * nap, std::chrono::milliseconds{20})) {
-            if (std::chrono::steady_clock::now() > give_up)
-                throw not_now(errc::unreachable, "host store in " + where_.directory +
-                                                     ": another process keeps 'locks' locked while opening it; is it "
-                                                     "stopped? see: fuser locks");
-            std::this_thread::sleep_for(nap);
-        }
-        if (!usable()) make();
-        ::flock(file_, LOCK_UN);
-    }
-    if (front_ == nullptr) front_ = map_part(0, blocks_at);
-}
-
-unsigned char* ledger::map_part(std::uint64_t at, std::uint64_t size) {
-    void* const part = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_, static_cast<off_t>(at));
-    if (part == MAP_FAILED)
-        fail(errc::exhausted, std::string("cannot map 'locks': ") + std::strerror(errno) + "; it needs " +
-                                  std::to_string(size >> 10) + " KiB of address space (see ulimit -v)");
-    bus_guard::protect(static_cast<unsigned char*>(part), size, torn_);
-    return static_cast<unsigned char*>(part);
-}
-
-// Whether it is ours, whole, and of this start of the machine. Read, not mapped: whatever it is, nothing happens. Throws if
-// it never will be. The magic is written last, so a file without it is either foreign or was never finished.
-bool ledger::usable() const {
-    struct stat is {};
-    ::fstat(file_, &is);
-    header found{};
-    const ssize_t got = ::pread(file_, &found, offsetof(header, seat_records), 0);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (std::memcmp(found.magic, magic, sizeof magic) != 0) return false;
-    const auto cut_short = [&] {
-        fail(errc::unreachable, "'locks' was cut short; nothing can be read from it safely; move it away");
-    };
-    if (got < ssize_t{offsetof(header, block_size)}) cut_short();
-    if (found.version != version && found.version != like_this_one)
-        fail(errc::unreachable, "'locks' has format " + std::to_string(found.version) + ", this build reads format " +
-                                    std::to_string(version) +
-                                    (found.version > version ? "; use a newer build or another directory"
-                                                             : "; move it away once no older build uses it"));
-    const auto size = static_cast<std::uint64_t>(is.st_size);
-    if (size < blocks_at) cut_short();
-    if (found.block_size != block_size || found.total_blocks < first_blocks || found.total_blocks > most_blocks ||
-        found.journal.count > std::size(found.journal.words))
-        fail_damaged();
-    if (size < blocks_at + std::uint64_t{found.total_blocks} * block_size) cut_short();
-    return found.version == version && found.boot == boot_id();
-}
-
-// With the file locked, when it is not usable as it is. Nothing is overwritten that is not ours.
-void ledger::make() {
-    struct stat is {};
-    ::fstat(file_, &is);
-    header found{};
-    const auto got = ::pread(file_, &found, offsetof(header, lock), 0);
-    const bool ours = got == ssize_t{offsetof(header, lock)} && std::memcmp(found.magic, magic, sizeof magic) == 0;
-    const std::uint64_t first_size = blocks_at + std::uint64_t{first_blocks} * block_size;
-    const auto zero = [](char c) { return c == 0; };
-    const auto zeros_only = [&] {
-        std::string all(static_cast<std::size_t>(is.st_size), 'x');
-        return ::pread(file_, all.data(), all.size(), 0) == is.st_size && std::all_of(all.begin(), all.end(), zero);
-    };
-    const auto size = static_cast<std::uint64_t>(is.st_size);
-    const bool blank = size == first_size ? std::all_of(std::begin(found.magic), std::end(found.magic), zero) &&
-                                                found.version <= version
-                                          : size < first_size && zeros_only();
-    if (!ours && seats::anybody(file_))
-        fail(errc::unreachable,
-             "'locks' was emptied or overwritten, yet processes use it; stop them (fuser locks), remove "
-             "it, start them again");
-    if (!ours && !blank) fail(errc::unreachable, "'locks' is not a file of Mortise; move it away");
-    if (!ours) make_room(0, first_size);
-    front_ = map_part(0, blocks_at);
-    header& h = head();
-    if (!ours) {
-        h.version = version;
-        h.block_size = block_size;
-        h.total_blocks = first_blocks;
-        begin_anew();
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-        std::memcpy(h.magic, magic, sizeof magic);
-    } else if (seats::anybody(file_)) {
-        fail(errc::unreachable, h.boot != boot_id()
-                                    ? "'locks' is of another start of the machine, yet processes use it; move it away"
-                                    : "'locks' is used by an older build (format " + std::to_string(h.version) +
-                                          "); stop its processes first (fuser locks)");
-    } else {
-        h.next_seat_search = 0;
-        if (h.boot != boot_id()) begin_anew();  // the machine was restarted: nobody holds anything any more
-        h.version = version;
-    }
-}
-
-// Nothing but the highest counter stays. Whoever is killed in here leaves an old boot id, and the next one begins again.
-void ledger::begin_anew() {
-    header& h = head();
-    h.journal.count = 0;
-    h.lock.store(0);
-    std::memset(front_ + wait_slots_at, 0, blocks_at - wait_slots_at);
-    reach(h.total_blocks);
-    for (block_number n = 1; n <= h.total_blocks; ++n) {
-        block_head& free = *block(n);
-        free.kind = block_head::free;
-        free.next = n < h.total_blocks ? n + 1 : 0;
-    }
-    h.free_first = 1;
-    h.free_blocks = h.total_blocks;
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    h.boot = boot_id();
-}
-
-void ledger::make_room(std::uint64_t from, std::uint64_t to) const {
-    const int failed = beyond_the_limit_of_file_size(to)
-                           ? EFBIG
-                           : ::posix_fallocate(file_, static_cast<off_t>(from), static_cast<off_t>(to - from));
-    if (failed == 0) return;
-    fail(errc::exhausted, std::string("cannot make room in 'locks': ") + std::strerror(failed) +
-                              (failed == EFBIG ? "; raise the limit of file size (ulimit -f) to " +
-                                                     std::to_string((to + 1023) >> 10) + " KiB or more"
-                                               : "; free some space on its file system"));
-}
-
-// So many as the file has by now; others may have let it grow.
-void ledger::reach() {
-    const std::uint32_t blocks = head().total_blocks;
-    if (blocks == reachable_.load(std::memory_order_relaxed)) return;
-    struct stat is {};
-    if (blocks < first_blocks || blocks > most_blocks || ::fstat(file_, &is) != 0 ||
-        static_cast<std::uint64_t>(is.st_size) < blocks_at + std::uint64_t{blocks} * block_size) {
-        damaged_ = true;
-        fail_damaged();
-    }
-    reach(blocks);
-}
-
-void ledger::reach(std::uint32_t blocks) {
-    for (std::uint32_t i = 0; i * std::uint64_t{blocks_per_segment} < blocks; ++i)
-        if (segments_[i].load(std::memory_order_relaxed) == nullptr)
-            segments_[i].store(map_part(blocks_at + i * segment_size, segment_size), std::memory_order_relaxed);
-    reachable_.store(blocks, std::memory_order_release);
+void ledger::abandon(block_number claim, const claim_id& id) noexcept {
+    block_head* const there = file_.block_at(claim);
+    if (there != nullptr && !damaged()) abandoned_mark(there).store(mark_of(id));
 }
 
 std::uint64_t ledger::blocks_in_use() const noexcept {
-    return head().total_blocks - head().free_blocks;
-}
-
-void ledger::leave_behind(block_number claim, const claim_id& id) noexcept {
-    if (block_head* const there = block_at(claim); there != nullptr && !damaged()) left_word(there).store(mark_of(id));
-}
-
-// --- the journal ------------------------------------------------------------------------------------------------------
-
-void ledger::commit() noexcept {
-    in_this_order();
-    head().journal.count = 0;
-    in_this_order();
-}
-
-// Null: outside, or across the end of a part.
-unsigned char* ledger::at(std::uint64_t offset, std::size_t size) const noexcept {
-    if (offset + size <= blocks_at) return front_ + offset;
-    if (offset < blocks_at || offset + size > blocks_at + std::uint64_t{reachable_.load()} * block_size) return nullptr;
-    const std::uint64_t in_blocks = offset - blocks_at;
-    if (in_blocks % segment_size + size > segment_size) return nullptr;
-    return segments_[in_blocks / segment_size].load() + in_blocks % segment_size;
-}
-
-void ledger::undo() noexcept {
-    auto& journal = head().journal;
-    for (std::uint32_t i = std::min<std::uint32_t>(journal.count, std::size(journal.words)); i-- > 0;) {
-        const auto entry = journal.words[i];
-        unsigned char* const word = entry.size == 4 || entry.size == 8 ? at(entry.at, entry.size) : nullptr;
-        if (word == nullptr) {
-            damaged_ = true;
-        } else {
-            std::memcpy(word, &entry.old, entry.size);
-        }
-    }
-    commit();
+    return file_.header().total_blocks - file_.header().free_blocks;
 }
 
 }  // namespace mortise::inline v0::stores::host

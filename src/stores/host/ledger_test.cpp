@@ -1,4 +1,6 @@
-#include "stores/host/format.hpp"
+#include "stores/host/ledger_access.hpp"
+#include "stores/host/ledger_check.hpp"
+#include "stores/host/open_ledgers.hpp"
 #include "support/children.hpp"
 
 #include <mortise/error.hpp>
@@ -23,12 +25,12 @@ using mortise::testing::scratch_directory;
 
 class ledger_test : public ::testing::Test {
 protected:
-    std::shared_ptr<ledger> open() const { return ledger::open({scratch_.path(), true}); }
+    std::shared_ptr<ledger> open() const { return open_ledger({scratch_.path(), true}); }
     scratch_directory scratch_;
 };
 
 // A name with one claim.
-void keep(ledger::access& in, std::string_view name, std::uint64_t number = 1) {
+void keep(ledger_access& in, std::string_view name, std::uint64_t number = 1) {
     const block_number n = in.find(name) != 0 ? in.find(name) : in.add(name);
     const block_number c = in.allocate(block_head::claim);
     in.claim(c).of = n;
@@ -36,21 +38,21 @@ void keep(ledger::access& in, std::string_view name, std::uint64_t number = 1) {
     in.claim(c).counter = number;
     in.append(in.name(n).holders, c);
     in.set(in.name(n).used, in.name(n).used + 1);
-    in.pause();
+    in.commit_if_full();
 }
 
-void forget(ledger::access& in, std::string_view name) {
+void forget(ledger_access& in, std::string_view name) {
     const block_number n = in.find(name);
     while (const block_number c = in.name(n).holders.first) {
         in.unlink(in.name(n).holders, c);
         in.free(c);
-        in.pause();
+        in.commit_if_full();
     }
     in.remove(n);
-    in.pause();
+    in.commit_if_full();
 }
 
-std::vector<std::uint64_t> numbers(ledger::access& in, std::string_view name) {
+std::vector<std::uint64_t> numbers(ledger_access& in, std::string_view name) {
     std::vector<std::uint64_t> all;
     if (const block_number n = in.find(name))
         for (block_number c = in.name(n).holders.first; c != 0; c = in.claim(c).next)
@@ -61,7 +63,7 @@ std::vector<std::uint64_t> numbers(ledger::access& in, std::string_view name) {
 TEST_F(ledger_test, keeps_what_was_committed_and_nothing_else) {
     const auto kept = open();
     {
-        ledger::access in{*kept};
+        ledger_access in{*kept};
         EXPECT_EQ(in.find("a"), 0u);
         keep(in, "a", 1);
         keep(in, "a", 2);
@@ -72,19 +74,19 @@ TEST_F(ledger_test, keeps_what_was_committed_and_nothing_else) {
         EXPECT_EQ(numbers(in, "a"), (std::vector<std::uint64_t>{1, 2, 4}));
     }
     {
-        ledger::access in{*kept};
+        ledger_access in{*kept};
         EXPECT_EQ(numbers(in, "a"), (std::vector<std::uint64_t>{1, 2})) << "what was not committed is undone";
         EXPECT_EQ(in.find("c"), 0u);
-        EXPECT_EQ(in.problem(), "");
+        EXPECT_EQ(find_damage(in), "");
         forget(in, "a");
     }
-    ledger::access in{*kept};
+    ledger_access in{*kept};
     EXPECT_EQ(numbers(in, "a"), (std::vector<std::uint64_t>{1, 2}));
     forget(in, "a");
     in.commit();
     EXPECT_EQ(in.find("a"), 0u);
     EXPECT_EQ(numbers(in, "b"), (std::vector<std::uint64_t>{3}));
-    EXPECT_EQ(in.problem(), "");
+    EXPECT_EQ(find_damage(in), "");
     std::vector<std::string> names;
     in.each([&](block_number n) { names.emplace_back(in.name(n).text()); });
     EXPECT_EQ(names, std::vector<std::string>{"b"});
@@ -92,7 +94,7 @@ TEST_F(ledger_test, keeps_what_was_committed_and_nothing_else) {
 
 TEST_F(ledger_test, tells_names_apart_that_share_a_beginning_or_a_bucket) {
     const auto kept = open();
-    ledger::access in{*kept};
+    ledger_access in{*kept};
     std::string name;
     for (std::uint64_t size = 1; size <= 200; ++size) keep(in, name += 'n', size);
     for (std::uint64_t n = 0; n < 40'000; ++n) keep(in, std::to_string(n), n);
@@ -101,20 +103,20 @@ TEST_F(ledger_test, tells_names_apart_that_share_a_beginning_or_a_bucket) {
         ASSERT_EQ(numbers(in, name += 'n'), std::vector<std::uint64_t>{size});
     for (std::uint64_t n = 0; n < 40'000; ++n) ASSERT_EQ(numbers(in, std::to_string(n)), std::vector<std::uint64_t>{n});
     in.commit();
-    EXPECT_EQ(in.problem(), "");
+    EXPECT_EQ(find_damage(in), "");
 }
 
 TEST_F(ledger_test, grows_and_gives_every_block_back) {
     const auto kept = open();
-    ledger::access in{*kept};
+    ledger_access in{*kept};
     const std::uint64_t before = kept->blocks_in_use();
     constexpr int names = 20'000;
     for (int n = 0; n < names; ++n) keep(in, "name " + std::to_string(n));
     EXPECT_EQ(kept->blocks_in_use(), std::uint64_t{2 * names});
-    EXPECT_EQ(in.problem(), "");
+    EXPECT_EQ(find_damage(in), "");
     for (int n = 0; n < names; ++n) forget(in, "name " + std::to_string((n * 7919) % names));
     EXPECT_EQ(kept->blocks_in_use(), before);
-    EXPECT_EQ(in.problem(), "");
+    EXPECT_EQ(find_damage(in), "");
 
     // A stream of fresh names needs no more room than those that are there at a time.
     const auto size = std::filesystem::file_size(scratch_ / "locks");
@@ -127,7 +129,7 @@ TEST_F(ledger_test, grows_and_gives_every_block_back) {
 
 TEST_F(ledger_test, does_not_lower_its_counter) {
     const auto kept = open();
-    ledger::access in{*kept};
+    ledger_access in{*kept};
     in.raise_counter(1000);
     in.raise_counter(10);
     EXPECT_EQ(in.last_counter(), 1000u);
@@ -138,35 +140,35 @@ TEST_F(ledger_test, is_one_for_all_that_open_it_in_a_process_but_not_for_its_chi
     EXPECT_EQ(open().get(), kept.get());
     child other{[&] {
         const auto own = open();
-        if (own.get() == kept.get() || own->seats().mine() == kept->seats().mine()) return 1;
-        return own->seats().alive(kept->seats().mine()) ? 0 : 2;
+        if (own.get() == kept.get() || own->slots().mine() == kept->slots().mine()) return 1;
+        return own->slots().alive(kept->slots().mine()) ? 0 : 2;
     }};
     EXPECT_EQ(other.wait(), 0);
-    EXPECT_TRUE(kept->seats().alive(kept->seats().mine()));
+    EXPECT_TRUE(kept->slots().alive(kept->slots().mine()));
 }
 
 TEST_F(ledger_test, tells_the_living_from_the_dead) {
     const auto kept = open();
     milestone ready;
     struct both {
-        seat own;
+        process_slot own;
     };
     auto* told = static_cast<both*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     child other{[&] {
         const auto own = open();
-        told->own = own->seats().mine();
+        told->own = own->slots().mine();
         ready.reach();
         ::pause();
         return 0;
     }};
     ready.await();
-    const seat its = told->own;
-    EXPECT_TRUE(kept->seats().alive(its));
-    EXPECT_EQ(kept->seats().pid_here(its), other.pid());
-    EXPECT_EQ(kept->seats().describe(its), "pid " + std::to_string(other.pid()));
+    const process_slot its = told->own;
+    EXPECT_TRUE(kept->slots().alive(its));
+    EXPECT_EQ(kept->slots().pid_here(its), other.pid());
+    EXPECT_EQ(kept->slots().describe(its), "pid " + std::to_string(other.pid()));
     other.kill();
-    EXPECT_FALSE(kept->seats().alive(its));
-    EXPECT_FALSE(kept->seats().alive({its.number, its.term + 1}));
+    EXPECT_FALSE(kept->slots().alive(its));
+    EXPECT_FALSE(kept->slots().alive({its.number, its.term + 1}));
     ::munmap(told, 4096);
 }
 
@@ -174,7 +176,7 @@ TEST_F(ledger_test, replaces_a_dead_owner_of_its_lock) {
     const auto kept = open();
     child owner{[&] {
         const auto own = open();
-        ledger::access in{*own};
+        ledger_access in{*own};
         keep(in, "half");
         ::raise(SIGKILL);
         return 0;
@@ -182,9 +184,9 @@ TEST_F(ledger_test, replaces_a_dead_owner_of_its_lock) {
     EXPECT_EQ(owner.wait(), -SIGKILL);
     const auto begun = std::chrono::steady_clock::now();
     {
-        ledger::access in{*kept};
+        ledger_access in{*kept};
         EXPECT_EQ(in.find("half"), 0u);
-        EXPECT_EQ(in.problem(), "");
+        EXPECT_EQ(find_damage(in), "");
     }
     std::cout << "ledger: dead_owner_replaced_after_us="
               << std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begun).count()
@@ -195,7 +197,7 @@ TEST_F(ledger_test, names_a_stopped_owner_of_its_lock_and_goes_on_after_it) {
     const auto kept = open();
     child owner{[&] {
         const auto own = open();
-        ledger::access in{*own};
+        ledger_access in{*own};
         keep(in, "x", 1);
         ::raise(SIGSTOP);
         keep(in, "x", 2);
@@ -211,7 +213,7 @@ TEST_F(ledger_test, names_a_stopped_owner_of_its_lock_and_goes_on_after_it) {
     for (int i = 0; i < 8; ++i)
         askers.emplace_back([&] {
             try {
-                ledger::access in{*kept};
+                ledger_access in{*kept};
             } catch (const error& e) {
                 const bool right =
                     std::string(e.what()).find("pid " + std::to_string(owner.pid())) != std::string::npos;
@@ -220,11 +222,11 @@ TEST_F(ledger_test, names_a_stopped_owner_of_its_lock_and_goes_on_after_it) {
         });
     for (std::thread& one : askers) one.join();
     EXPECT_EQ(named, 8);
-    EXPECT_LT(std::chrono::steady_clock::now() - begun, 4 * ledger::patience);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, 4 * ledger_patience);
 
     owner.tell(SIGCONT);
     EXPECT_EQ(owner.wait(), 0);
-    ledger::access in{*kept};
+    ledger_access in{*kept};
     EXPECT_EQ(numbers(in, "x"), (std::vector<std::uint64_t>{1, 2}));
 }
 
@@ -239,7 +241,7 @@ class spoiled_ledger : public ledger_test {
 protected:
     void SetUp() override {
         child maker{[&] {
-            ledger::access in{*open()};
+            ledger_access in{*open()};
             keep(in, "x");
             in.commit();
             return 0;
@@ -291,19 +293,19 @@ TEST_F(spoiled_ledger, of_another_format_is_refused) {
     expect_refusal(other, "has format 1, this build reads format 3; move it away");
 }
 
-// Its claims are where they were; only a process of an older build would not know of visitors.
+// Its claims are where they were; only a process of an older build would not know of reader_slot.
 TEST_F(spoiled_ledger, of_the_format_before_is_taken_over_unless_it_is_in_use) {
     std::string older = whole_;
     older[24] = 2;
     std::ofstream{scratch_ / "locks", std::ios::binary | std::ios::trunc} << older;
     milestone sits;
     child user{[&] {
-        struct flock seat {};
-        seat.l_type = F_WRLCK;
-        seat.l_start = off_t{1} << 40;
-        seat.l_len = 1;
+        struct flock slot {};
+        slot.l_type = F_WRLCK;
+        slot.l_start = off_t{1} << 40;
+        slot.l_len = 1;
         const int file = ::open((scratch_ / "locks").c_str(), O_RDWR | O_CLOEXEC);
-        sits.reach(::fcntl(file, F_SETLK, &seat) == 0 ? 'y' : 'n');
+        sits.reach(::fcntl(file, F_SETLK, &slot) == 0 ? 'y' : 'n');
         ::pause();
         return 0;
     }};
@@ -313,7 +315,7 @@ TEST_F(spoiled_ledger, of_the_format_before_is_taken_over_unless_it_is_in_use) {
     user.kill();
     const auto kept = open();
     EXPECT_EQ(bytes_of(scratch_ / "locks")[24], 3);
-    ledger::access in{*kept};
+    ledger_access in{*kept};
     EXPECT_EQ(numbers(in, "x"), std::vector<std::uint64_t>{1});
 }
 
@@ -333,9 +335,9 @@ TEST_F(spoiled_ledger, that_was_never_finished_is_finished) {
         std::filesystem::remove(scratch_ / "locks");
         std::ofstream{scratch_ / "locks", std::ios::binary} << std::string(size, '\0');
         const auto kept = open();
-        ledger::access in{*kept};
+        ledger_access in{*kept};
         keep(in, "x");
-        EXPECT_EQ(in.problem(), "");
+        EXPECT_EQ(find_damage(in), "");
     }
 }
 

@@ -1,5 +1,6 @@
 // Processes that are killed, stopped and forked: who holds and who waits then. The storms do the same at random.
-#include "stores/host/ledger.hpp"
+#include "stores/host/ledger_access.hpp"
+#include "stores/host/open_ledgers.hpp"
 #include "support/host_suite.hpp"
 
 #include <mortise/mutex.hpp>
@@ -142,8 +143,8 @@ TEST_F(host_liveness, a_stopped_holder_with_a_lease_learns_on_waking_that_it_is_
 
 TEST_F(host_liveness, a_process_stopped_inside_the_store_is_named_and_all_goes_on_after_it) {
     child culprit{[&] {
-        const auto kept = ledger::open({directory_, true});
-        ledger::access in{*kept};
+        const auto kept = open_ledger({directory_, true});
+        ledger_access in{*kept};
         ::raise(SIGSTOP);
         return 0;
     }};
@@ -163,8 +164,8 @@ TEST_F(host_liveness, a_client_that_leaves_while_the_store_is_stuck_leaves_no_ho
     std::optional<client> leaving{std::in_place, url_};
     const hold mine = leaving->acquire("x");
     child culprit{[&] {
-        const auto kept = ledger::open({directory_, true});
-        ledger::access in{*kept};
+        const auto kept = open_ledger({directory_, true});
+        ledger_access in{*kept};
         ::raise(SIGSTOP);
         return 0;
     }};
@@ -225,7 +226,7 @@ TEST_F(host_liveness, what_a_killed_process_left_is_swept_by_the_next_that_comes
     }};
     ASSERT_EQ(untidy.wait(), -SIGKILL);
     { EXPECT_TRUE(client{url_}.try_acquire("x")); }
-    EXPECT_EQ(ledger::open({directory_, true})->blocks_in_use(), 0u);
+    EXPECT_EQ(open_ledger({directory_, true})->blocks_in_use(), 0u);
     for (const auto& file : std::filesystem::directory_iterator(directory_))
         EXPECT_FALSE(file.path().filename().string().starts_with("bell-")) << file.path().filename();
 }

@@ -12,7 +12,7 @@ spi::time_point at_count(std::int64_t n) noexcept {
 
 }  // namespace
 
-named_state::named_state(ledger::access& in, std::string_view name, block_number hint)
+named_state::named_state(ledger_access& in, std::string_view name, block_number hint)
     : in_(in), at_(in.find(name)), hint_(hint), text_(name) {}
 
 void named_state::finish() noexcept {
@@ -115,7 +115,7 @@ void named_state::now_holds(block_number n) noexcept {
     in_.append(name().holders, n);
     in_.set(name().used, name().used + b.weight);
     if (b.ends < name().next_end) in_.set(name().next_end, b.ends);
-    in_.pause();
+    in_.commit_if_full();
 }
 
 void named_state::hold(const base::kept_claim& granted) {
@@ -126,13 +126,13 @@ void named_state::hold(const base::kept_claim& granted) {
 void named_state::enqueue(const base::kept_claim& wanted) {
     hint_ = write(wanted);
     in_.append(name().queue, hint_);
-    in_.pause();
+    in_.commit_if_full();
 }
 
 void named_state::enqueue_first(const base::kept_claim& wanted) {
     hint_ = write(wanted);
     in_.prepend(name().queue, hint_);
-    in_.pause();
+    in_.commit_if_full();
 }
 
 base::kept_claim named_state::promote(std::uint64_t counter, spi::time_point since) noexcept {
@@ -160,13 +160,13 @@ void named_state::remove(block_number n) noexcept {
     in_.set(name().used, name().used - b.weight);
     if (b.ends == name().next_end && b.lease != 0) find_next_end();
     in_.free(n);
-    in_.pause();
+    in_.commit_if_full();
 }
 
 void named_state::leave(block_number n) noexcept {
     in_.unlink(name().queue, n);
     in_.free(n);
-    in_.pause();
+    in_.commit_if_full();
 }
 
 base::ended_claim* named_state::remembered(const claim_id& id, spi::time_point now) noexcept {

@@ -2,18 +2,19 @@
 #pragma once
 
 #include "base/lock_rules.hpp"
-#include "stores/host/format.hpp"
+#include "stores/host/ledger_access.hpp"
 
 #include <cstdint>
 
 namespace mortise::inline v0::stores::host {
 
+// One class because base/lock_rules asks one storage for all of these, most of them one line.
 class named_state : public base::lock_rules<named_state> {
     friend lock_rules;
 
 public:
     // `hint`: where the claim in question was last seen, so that a long queue need not be searched.
-    named_state(ledger::access& in, std::string_view name, block_number hint = 0);
+    named_state(ledger_access& in, std::string_view name, block_number hint = 0);
 
     // To be called when all is done: a name without claims is forgotten. Not called, nothing has happened.
     void finish() noexcept;
@@ -30,9 +31,9 @@ public:
     block_number hint() const noexcept { return hint_; }  // now
     block_number first_in_queue() const noexcept { return at_ == 0 ? 0 : in_.first(name().queue); }
     block_number after(block_number n) const noexcept { return in_.after(n); }
-    bool left(block_number n) const noexcept { return in_.left(n); }        // by its client
-    std::size_t place_of(block_number n, std::size_t most) const noexcept;  // in the queue, counted up to `most`
-    base::kept_claim at(block_number n) const;                              // without label and whereabouts
+    bool abandoned(block_number n) const noexcept { return in_.abandoned(n); }  // by its client
+    std::size_t place_of(block_number n, std::size_t most) const noexcept;      // in the queue, counted up to `most`
+    base::kept_claim at(block_number n) const;                                  // without label and whereabouts
     mortise::holder describe(block_number n, spi::time_point now) const;
 
 private:
@@ -75,7 +76,7 @@ private:
     void now_holds(block_number n) noexcept;
     void find_next_end() noexcept;
 
-    ledger::access& in_;
+    ledger_access& in_;
     block_number at_;
     block_number hint_;
     std::string_view text_;

@@ -2,7 +2,10 @@
 //
 // A failing history prints its seed and its steps; MORTISE_TEST_SEED=<seed> runs it alone.
 #include "base/histories_of_kinds.hpp"
+#include "stores/host/ledger_access.hpp"
+#include "stores/host/ledger_check.hpp"
 #include "stores/host/named_state.hpp"
+#include "stores/host/open_ledgers.hpp"
 #include "support/children.hpp"
 #include "support/waiting.hpp"
 
@@ -24,7 +27,7 @@ using mortise::testing::scratch_directory;
 class shared_state {
     template <class Verb>
     auto with(Verb&& verb) {
-        ledger::access in{in_};
+        ledger_access in{in_};
         named_state state{in, name_};
         auto said = verb(state);
         state.finish();
@@ -93,7 +96,7 @@ private:
 
 class in_a_ledger : public ::testing::Test {
 protected:
-    std::shared_ptr<ledger> open() const { return ledger::open({scratch_.path(), true}); }
+    std::shared_ptr<ledger> open() const { return open_ledger({scratch_.path(), true}); }
     scratch_directory scratch_;
 };
 
@@ -109,14 +112,14 @@ TEST_P(named_state_property, agrees_with_the_naive_model_in_every_history) {
     const auto in_file = [&](int which) {
         if (made++ % 300 == 0) {
             EXPECT_EQ(kept->blocks_in_use(), 0u);
-            EXPECT_EQ(ledger::access{*kept}.problem(), "");
+            EXPECT_EQ(find_damage(*kept), "");
         }
         return shared_state{*kept, "name " + std::to_string(which + made % 3)};
     };
     const std::uint64_t count = scale(GetParam() == histories::kind::any ? 25'000 : 100'000);
     histories::expect_agreement(GetParam(), "host", count, in_file, remembers);
     EXPECT_EQ(kept->blocks_in_use(), 0u);
-    EXPECT_EQ(ledger::access{*kept}.problem(), "");
+    EXPECT_EQ(find_damage(*kept), "");
 }
 INSTANTIATE_TEST_SUITE_P(host, named_state_property, ::testing::ValuesIn(histories::every_kind),
                          [](const auto& one) { return std::string(histories::name_of(one.param)); });

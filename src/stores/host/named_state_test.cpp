@@ -1,6 +1,9 @@
 // The state of a name in the ledger: death at any instruction, and long queues. Its rules: named_state_property_test.cpp.
 #include "stores/host/named_state.hpp"
 
+#include "stores/host/ledger_access.hpp"
+#include "stores/host/ledger_check.hpp"
+#include "stores/host/open_ledgers.hpp"
 #include "support/children.hpp"
 #include "support/shared_page.hpp"
 #include "support/waiting.hpp"
@@ -24,7 +27,7 @@ using mortise::testing::scratch_directory;
 
 class named_state_test : public ::testing::Test {
 protected:
-    std::shared_ptr<ledger> open() const { return ledger::open({scratch_.path(), true}); }
+    std::shared_ptr<ledger> open() const { return open_ledger({scratch_.path(), true}); }
     scratch_directory scratch_;
 };
 
@@ -53,7 +56,7 @@ TEST_F(named_state_test, survives_the_death_of_its_writer_at_any_moment) {
             while (true) {
                 const std::string name = "name" + std::to_string(rolls() % 5);
                 base::effects out;
-                ledger::access in{*own};
+                ledger_access in{*own};
                 named_state state{in, name};
                 const base::instant at{spi::time_point{1000s + std::chrono::milliseconds(last & 0xffff)}, 1};
                 base::kept_claim wanted{.id = {{++last, 7}},
@@ -94,9 +97,9 @@ TEST_F(named_state_test, survives_the_death_of_its_writer_at_any_moment) {
         std::this_thread::sleep_for(std::chrono::microseconds{dice() % 2000});
         writer.kill();
         const auto begun = std::chrono::steady_clock::now();
-        ledger::access in{*kept};
+        ledger_access in{*kept};
         if (std::chrono::steady_clock::now() - begun > 1ms) ++inside;  // it had to be replaced as the lock's owner
-        ASSERT_EQ(in.problem(), "") << "after death " << n;
+        ASSERT_EQ(find_damage(in), "") << "after death " << n;
         ASSERT_GE(in.last_counter(), said->granted);
         // Of a hold and its successor there is always one and never two.
         std::uint64_t of_the_two = 0;
@@ -127,7 +130,7 @@ TEST_F(named_state_test, survives_the_death_of_its_writer_at_any_moment) {
     std::cout << "named_state: deaths=" << deaths << " inside=" << inside << " exchanges=" << said->exchanges
               << " in_an_exchange=" << caught << " claims_seen=" << claims << " broken=0\n";
 
-    ledger::access in{*kept};
+    ledger_access in{*kept};
     for (int i = 0; i < 5; ++i) {
         named_state state{in, "name" + std::to_string(i)};
         base::effects out;
@@ -145,7 +148,7 @@ TEST_F(named_state_test, a_long_queue_is_left_from_the_middle_without_a_search) 
     constexpr std::uint64_t crowd = 5000;
     std::vector<block_number> where(crowd);
     for (std::uint64_t n = 0; n < crowd; ++n) {
-        ledger::access in{*kept};
+        ledger_access in{*kept};
         named_state state{in, "x"};
         const base::verdict got = state.claim({.id = {{n + 1, 7}}, .session = 1}, 1, true, at, out);
         EXPECT_EQ(got.place, n);
@@ -153,13 +156,13 @@ TEST_F(named_state_test, a_long_queue_is_left_from_the_middle_without_a_search) 
         state.finish();
     }
     for (std::uint64_t n = crowd; n-- > 1;) {
-        ledger::access in{*kept};
+        ledger_access in{*kept};
         named_state state{in, "x", where[n]};
         ASSERT_EQ(state.find_waiter({{n + 1, 7}}), where[n]);
         ASSERT_EQ(state.release({{n + 1, 7}}, 1, at, out), spi::release_answer::released);
         state.finish();
     }
-    ledger::access in{*kept};
+    ledger_access in{*kept};
     named_state state{in, "x"};
     EXPECT_EQ(state.waiting(), 0u);
     EXPECT_EQ(state.find_waiter({{7, 7}}), 0u) << "a hint that is out of date does no harm";

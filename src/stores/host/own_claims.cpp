@@ -30,17 +30,17 @@ bool own_claims::stops_waiting(const claim_id& id) {
     return true;
 }
 
-auto own_claims::find(const claim_id& id) -> std::optional<claim> {
+auto own_claims::find(const claim_id& id) -> std::optional<own_claim> {
     std::scoped_lock guard{mutex_};
     const auto it = all_.find(id);
     return it == all_.end() ? std::nullopt : std::optional{it->second};
 }
 
-auto own_claims::forget(const claim_id& id) -> std::optional<claim> {
+auto own_claims::forget(const claim_id& id) -> std::optional<own_claim> {
     std::scoped_lock guard{mutex_};
     const auto it = all_.find(id);
     if (it == all_.end()) return std::nullopt;
-    claim was = std::move(it->second);
+    own_claim was = std::move(it->second);
     all_.erase(it);
     if (const auto at = wait_slots_.find(was.wait_slot); was.waits && at != wait_slots_.end() && at->second == id)
         wait_slots_.erase(at);
@@ -66,16 +66,16 @@ auto own_claims::at_wait_slot(std::uint32_t wait_slot) -> found {
     return it == all_.end() ? found{} : found{*it};
 }
 
-void own_claims::owe(debt what) {
+void own_claims::repeat_later(failed_release which) {
     std::scoped_lock guard{mutex_};
-    owed_.push_back(std::move(what));
+    to_repeat_.push_back(std::move(which));
 }
 
-auto own_claims::next_owed() -> std::optional<debt> {
+auto own_claims::next_to_repeat() -> std::optional<failed_release> {
     std::scoped_lock guard{mutex_};
-    if (owed_.empty()) return std::nullopt;
-    debt next = std::move(owed_.back());
-    owed_.pop_back();
+    if (to_repeat_.empty()) return std::nullopt;
+    failed_release next = std::move(to_repeat_.back());
+    to_repeat_.pop_back();
     return next;
 }
 

@@ -1,4 +1,4 @@
-// Claims of one client that wait and are not in the ledger yet: no seat was free, or a slow process was inside.
+// Claims of one client that wait and are not in the ledger yet: no process slot was free, or a slow process owned its lock.
 //
 // All threads of the client use it.
 #pragma once

@@ -1,5 +1,6 @@
-// Disk, memory, descriptors, seats: what the store uses, and what it says when there is no more.
-#include "stores/host/ledger.hpp"
+// Disk, memory, descriptors, process slots: what the store uses, and what it says when there is no more.
+#include "stores/host/ledger_check.hpp"
+#include "stores/host/open_ledgers.hpp"
 #include "support/host_suite.hpp"
 #include "support/memory_use.hpp"
 #include "support/sanitizers.hpp"
@@ -29,7 +30,7 @@ TEST_F(host_space, a_stream_of_names_is_forgotten_when_the_client_leaves) {
         client locks{url_};
         for (int n = 0; n < 3000; ++n) ASSERT_TRUE(locks.try_acquire("name " + std::to_string(n)));
     }
-    EXPECT_EQ(ledger::open({directory_, true})->blocks_in_use(), 0u);
+    EXPECT_EQ(open_ledger({directory_, true})->blocks_in_use(), 0u);
 }
 
 TEST_F(host_space, a_name_that_is_used_all_the_time_costs_the_client_no_memory) {
@@ -62,8 +63,8 @@ TEST_F(host_space, want_of_descriptors_is_an_error_and_passes) {
     EXPECT_EQ(poor.wait(), 0);
 }
 
-// As if as many processes sat there as there are seats: nothing else of the store's takes record locks.
-TEST_F(host_space, want_of_seats_is_an_error_and_passes) {
+// As if a process had each of the slots: nothing else of the store takes record locks.
+TEST_F(host_space, want_of_process_slots_is_an_error_and_passes) {
     ASSERT_GT(token_of_another(), 0u);
     milestone taken;
     child crowd{[&] {
@@ -88,7 +89,7 @@ TEST_F(host_space, want_of_seats_is_an_error_and_passes) {
         EXPECT_EQ(late.wait(), 0);
         return bytes_of(note);
     };
-    EXPECT_THAT(ask(), ::testing::HasSubstr("all 1024 seats for processes are taken"));
+    EXPECT_THAT(ask(), ::testing::HasSubstr("all 1024 process slots are taken"));
     crowd.kill();
     EXPECT_EQ(ask(), "none");
 }
@@ -124,7 +125,7 @@ TEST_F(host_space, says_that_the_disk_is_full_and_works_once_it_is_not) {
         if (other.try_acquire("name 0").reason() != errc::busy) return 6;
         for (hold& one : held)
             if (one.release() != release_result::released) return 7;
-        return ledger::access{*ledger::open({directory_, true})}.problem().empty() ? 0 : 8;
+        return find_damage(*open_ledger({directory_, true})).empty() ? 0 : 8;
     }};
     EXPECT_EQ(tester.wait(), 0);
     ::umount2(directory_.c_str(), MNT_DETACH);

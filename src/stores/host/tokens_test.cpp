@@ -1,5 +1,7 @@
 // Tokens rise whatever is forgotten, as long as it is one thing at a time. The storms of processes set the clock back.
-#include "stores/host/ledger.hpp"
+#include "stores/host/ledger_access.hpp"
+#include "stores/host/ledger_check.hpp"
+#include "stores/host/open_ledgers.hpp"
 #include "support/host_suite.hpp"
 
 #include <mortise/token.hpp>
@@ -47,8 +49,8 @@ TEST_F(host_tokens, rise_also_if_the_wall_clock_is_set_back_by_far) {
     const std::uint64_t first = token_of_another();
     const std::uint64_t ahead = token{first}.counter() + 3'000'000'000'000'000u;
     child future{[&] {
-        const auto kept = ledger::open({directory_, true});
-        ledger::access{*kept}.raise_counter(ahead);
+        const auto kept = open_ledger({directory_, true});
+        ledger_access{*kept}.raise_counter(ahead);
         return 0;
     }};
     ASSERT_EQ(future.wait(), 0);
@@ -84,8 +86,8 @@ TEST_F(host_tokens, rise_over_a_restart_of_the_machine_which_ends_all_holds) {
     child after{[&] {
         client locks{url_};
         if (!locks.try_acquire("detached")) return 1;
-        ledger::access in{*ledger::open({directory_, true})};
-        return in.problem().empty() ? 0 : 2;
+        ledger_access in{*open_ledger({directory_, true})};
+        return find_damage(in).empty() ? 0 : 2;
     }};
     EXPECT_EQ(after.wait(), 0);
 }

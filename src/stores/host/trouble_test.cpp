@@ -1,5 +1,6 @@
 // What a client says and does when the store itself is in trouble: stuck, deleted, closed.
-#include "stores/host/ledger.hpp"
+#include "stores/host/ledger_access.hpp"
+#include "stores/host/open_ledgers.hpp"
 #include "support/children.hpp"
 #include "support/waiting.hpp"
 
@@ -32,8 +33,8 @@ protected:
     // A process that stops in the midst of the store's own lock.
     child stopped_inside() const {
         return child{[this] {
-            const auto kept = ledger::open({scratch_.path(), true});
-            ledger::access in{*kept};
+            const auto kept = open_ledger({scratch_.path(), true});
+            ledger_access in{*kept};
             ::raise(SIGSTOP);
             return 0;
         }};
@@ -125,7 +126,7 @@ TEST_F(host_in_trouble, a_wait_survives_a_store_that_is_stuck_for_a_moment) {
 }
 
 TEST_F(host_in_trouble, a_client_that_leaves_in_the_midst_of_a_claim_leaves_nothing_behind) {
-    const auto kept = ledger::open({scratch_.path(), true});
+    const auto kept = open_ledger({scratch_.path(), true});
     for (int n = 0; n < 300; ++n) {
         auto goes = std::make_unique<client>(url_, client_options{.close_wait = 0ms});
         std::atomic<bool> begun{false};
@@ -143,22 +144,22 @@ TEST_F(host_in_trouble, a_client_that_leaves_in_the_midst_of_a_claim_leaves_noth
 }
 
 // Terms persist, and a word of the lock has room for a part of them only.
-TEST_F(host_in_trouble, a_seat_taken_a_million_times_still_keeps_others_out) {
+TEST_F(host_in_trouble, a_process_slot_taken_a_million_times_still_keeps_others_out) {
     child first{[&] {
-        ledger::open({scratch_.path(), true})->seats().set_term_for_test(0xfffff);
+        open_ledger({scratch_.path(), true})->slots().set_term_for_test(0xfffff);
         return 0;
     }};
     ASSERT_EQ(first.wait(), 0);
     child heir{[&] {
-        const auto own = ledger::open({scratch_.path(), true});
-        if (own->seats().mine() != seat{0, 0x100000}) return 1;
-        ledger::access in{*own};
+        const auto own = open_ledger({scratch_.path(), true});
+        if (own->slots().mine() != process_slot{0, 0x100000}) return 1;
+        ledger_access in{*own};
         ::raise(SIGSTOP);
         return 0;
     }};
     ASSERT_TRUE(heir.stopped());
-    const auto kept = ledger::open({scratch_.path(), true});
-    EXPECT_THROW(ledger::access(*kept, 50ms), error) << "it is inside";
+    const auto kept = open_ledger({scratch_.path(), true});
+    EXPECT_THROW(ledger_access(*kept, 50ms), error) << "it is inside";
     heir.tell(SIGCONT);
     EXPECT_EQ(heir.wait(), 0);
 }
@@ -187,7 +188,7 @@ TEST_F(host_in_trouble, descriptors_that_became_somebody_elses_are_noticed) {
     EXPECT_EQ(other.wait(), 0);
 }
 
-TEST_F(host_in_trouble, a_bell_that_leads_elsewhere_is_not_rung) {
+TEST_F(host_in_trouble, a_wake_pipe_that_leads_elsewhere_is_not_written_to) {
     client holder{url_};
     hold mine = holder.acquire("n");
     milestone waiting;

@@ -1,9 +1,10 @@
-#include "stores/host/checkup.hpp"
+#include "stores/host/diagnostics.hpp"
 
 #include "base/text.hpp"
-#include "stores/host/burying.hpp"
+#include "stores/host/ledger_check.hpp"
 #include "stores/host/named_state.hpp"
 #include "stores/host/place.hpp"
+#include "stores/host/reaper.hpp"
 
 #include <mortise/boot_clock.hpp>
 #include <mortise/error.hpp>
@@ -23,12 +24,12 @@ using enum finding::grade;
 
 constexpr std::uint64_t little_room = 16u << 20;
 
-finding where_it_is(const place& where) {
+finding location_of(const place& where) {
     if (!where.shared) return {good, "in " + where.directory + ", for this user's processes on this machine", {}};
     return {good, "in " + where.directory + ", for whoever may write that directory", {}};
 }
 
-std::optional<finding> room(const place& where) {
+std::optional<finding> free_space_of(const place& where) {
     struct statvfs fs {};
     if (::statvfs(where.directory.c_str(), &fs) != 0) return std::nullopt;
     const std::uint64_t free = static_cast<std::uint64_t>(fs.f_bavail) * fs.f_frsize;
@@ -37,26 +38,26 @@ std::optional<finding> room(const place& where) {
                    "make room: new names and waiters need blocks of 512 bytes"};
 }
 
-std::optional<finding> what_it_is_on(const place& where) {
+std::optional<finding> file_system_of(const place& where) {
     struct statfs fs {};
     if (::statfs(where.directory.c_str(), &fs) != 0 || fs.f_type != TMPFS_MAGIC) return std::nullopt;
     return finding{note, "on a file system in memory: detached claims end with the machine, as do all others", {}};
 }
 
-finding places(const ledger& records) {
-    const std::uint32_t taken = records.seats().taken();
-    const std::string said =
-        std::to_string(taken) + " of " + std::to_string(seats::count) + " seats for processes taken";
-    if (taken < seats::count - seats::count / 10) return {good, said, {}};
-    return {warning, said,
-            "use another directory (host:/path) for some of the processes; until then claims wait for a seat"};
+finding slots_of(const ledger& records) {
+    const std::uint32_t taken = records.slots().taken();
+    const std::string text =
+        std::to_string(taken) + " of " + std::to_string(process_slots::count) + " process slots taken";
+    if (taken < process_slots::count - process_slots::count / 10) return {good, text, {}};
+    return {warning, text,
+            "use another directory (host:/path) for some of the processes; until then claims wait for a slot"};
 }
 
-// Also whether the ledger can be had at all: a stopped process may be inside.
+// Also whether the ledger's lock can be taken at all: a stopped process may own it.
 std::vector<finding> contents(ledger& records) {
     std::vector<finding> found;
     const auto begun = boot_clock::now();
-    ledger::access in{records};
+    ledger_access in{records};
     const auto got = boot_clock::now();
     std::size_t names = 0, holds = 0, waiting = 0, dead = 0;
     in.each([&](block_number n) {
@@ -76,9 +77,9 @@ std::vector<finding> contents(ledger& records) {
                          std::to_string(waiting) + " waiting",
                      {}});
     if (dead > 0)
-        found.push_back(
-            {note, std::to_string(dead) + " held by processes that are gone", "none: whoever asks next gets them"});
-    if (const std::string wrong = in.problem(); !wrong.empty())
+        found.push_back({note, std::to_string(dead) + " held by processes that are gone",
+                         "none: the next claim on each of them is granted"});
+    if (const std::string wrong = find_damage(in); !wrong.empty())
         found.push_back(
             {problem, "the file is damaged: " + wrong,
              "stop all who use it, remove the file 'locks' in " + records.directory() + ", start them again"});
@@ -87,11 +88,11 @@ std::vector<finding> contents(ledger& records) {
 
 }  // namespace
 
-std::vector<finding> check_up(const place& where, ledger& records) {
-    std::vector<finding> found{where_it_is(where)};
-    if (auto more = what_it_is_on(where)) found.push_back(*std::move(more));
-    if (auto more = room(where)) found.push_back(*std::move(more));
-    found.push_back(places(records));
+std::vector<finding> diagnose(const place& where, ledger& records) {
+    std::vector<finding> found{location_of(where)};
+    if (auto more = file_system_of(where)) found.push_back(*std::move(more));
+    if (auto more = free_space_of(where)) found.push_back(*std::move(more));
+    found.push_back(slots_of(records));
     for (auto& one : contents(records)) found.push_back(std::move(one));
     return found;
 }

@@ -1,4 +1,4 @@
-// What operators did to the locks of this directory, for whoever asks later.
+// A log of what operators did to the locks of a directory.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -11,6 +11,6 @@ struct place;
 
 // Appends one line, with the time in front, to the file `record`. Past a mebibyte the old one is kept as `record.old`, and a
 // new one begun. Best effort: what was done is done, whether or not it can be written down.
-void write_record(const place& where, std::string_view line) noexcept;
+void log_operation(const place& where, std::string_view line) noexcept;
 
 }  // namespace mortise::inline v0::stores::host

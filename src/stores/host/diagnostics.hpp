@@ -1,4 +1,4 @@
-// What an operator should know of a host store.
+// The findings of `mortise doctor` on a host store.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -11,6 +11,6 @@ namespace mortise::inline v0::stores::host {
 class ledger;
 struct place;
 
-std::vector<finding> check_up(const place& where, ledger& records);
+std::vector<finding> diagnose(const place& where, ledger& records);
 
 }  // namespace mortise::inline v0::stores::host

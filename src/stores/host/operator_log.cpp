@@ -1,4 +1,4 @@
-#include "stores/host/record.hpp"
+#include "stores/host/operator_log.hpp"
 
 #include "base/descriptors.hpp"
 #include "stores/host/place.hpp"
@@ -28,7 +28,7 @@ std::string time_of_day() {
 
 }  // namespace
 
-void write_record(const place& where, std::string_view line) noexcept {
+void log_operation(const place& where, std::string_view line) noexcept {
     try {
         const base::standard_descriptors_taken out_of_the_way;
         const int directory = where.open_directory();

@@ -1,4 +1,4 @@
-#include "stores/host/promised.hpp"
+#include "stores/host/promises.hpp"
 
 #include "base/limits.hpp"
 
@@ -6,7 +6,7 @@
 
 namespace mortise::inline v0::stores::host {
 
-mortise::promises promised() {
+mortise::promises host_promises() {
     return {
         .store = "host",
         .tokens = true,
@@ -25,8 +25,7 @@ mortise::promises promised() {
         .fencing = "Yes: a later grant has a larger token, also after the machine was restarted.",
         .freed = "Within milliseconds of its process's death.",
         .assumes = {"One kernel: the directory is on a local file system."},
-        .ends = {"The files are deleted or replaced while in use.",
-                 "The directory is on a file system that others serve.",
+        .ends = {"The files are deleted or replaced while in use.", "The directory is on a network file system.",
                  "A hold with a lease is paused past it: another is let in, with a larger token."},
     };
 }

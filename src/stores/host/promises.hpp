@@ -1,4 +1,4 @@
-// What the store of one machine promises.
+// What host: promises.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -6,6 +6,6 @@
 
 namespace mortise::inline v0::stores::host {
 
-mortise::promises promised();
+mortise::promises host_promises();
 
 }  // namespace mortise::inline v0::stores::host

@@ -1,6 +1,6 @@
-// The ledgers that this process has open: one for each file, whoever asks, and by nobody else in it.
+#include "stores/host/open_ledgers.hpp"
+
 #include "base/immortal.hpp"
-#include "stores/host/ledger.hpp"
 
 #include <mortise/error.hpp>
 
@@ -31,8 +31,9 @@ void remember_descriptor(int fd) noexcept {
 // child of a fork in the midst of that, and has inherited a descriptor that nobody noted.
 std::atomic<int> descriptors_not_noted{0};
 
-// Record locks belong to the process: a second opener in it would take our seat, and closing its descriptor would free it.
-bool opened_by_a_stranger(const struct stat& file) {
+// Record locks belong to the process: a second opener in it would share our process slot, and closing its descriptor would
+// free it.
+bool opened_by_others(const struct stat& file) {
     std::error_code failed;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failed)) {
         const int fd = std::atoi(entry.path().filename().c_str());
@@ -46,22 +47,9 @@ bool opened_by_a_stranger(const struct stat& file) {
     return false;
 }
 
-}  // namespace
-
-std::shared_ptr<ledger> ledger::open(const place& where, seats::hurry how) {
-    auto found = opened(where);
-    std::scoped_lock guard{found->threads_};
-    found->seats_->sit(how);
-    return found;
-}
-
-std::shared_ptr<ledger> ledger::look_at(const place& where) {
-    return opened(where);
-}
-
-std::shared_ptr<ledger> ledger::opened(const place& where) {
-    // Never emptied: see the header. A file that was deleted and made anew is another one. A child of fork has no seat, so it
-    // starts anew.
+std::shared_ptr<ledger> opened(const place& where) {
+    // Never emptied: see the header. A file that was deleted and made anew is another one. A child of fork has no process
+    // slot, so it starts anew.
     struct registry {
         std::mutex mutex;
         std::map<std::pair<dev_t, ino_t>, std::shared_ptr<ledger>> opened;
@@ -75,7 +63,7 @@ std::shared_ptr<ledger> ledger::opened(const place& where) {
     ::close(directory);
     if (known) {
         if (const auto it = mine.opened.find({is.st_dev, is.st_ino}); it != mine.opened.end()) return it->second;
-        if (descriptors_not_noted == 0 && opened_by_a_stranger(is))
+        if (descriptors_not_noted == 0 && opened_by_others(is))
             throw error(errc::unreachable, "host store in " + where.directory +
                                                ": this process has 'locks' open already, by other means than this copy "
                                                "of the library; the kernel would not tell the two apart. Link the "
@@ -89,10 +77,22 @@ std::shared_ptr<ledger> ledger::opened(const place& where) {
     {
         const noting until_it_is_known;
         made = std::make_shared<ledger>(where);
-        remember_descriptor(made->file_);
+        remember_descriptor(made->descriptor());
     }
-    ::fstat(made->file_, &is);
+    ::fstat(made->descriptor(), &is);
     return mine.opened.emplace(std::pair{is.st_dev, is.st_ino}, std::move(made)).first->second;
+}
+
+}  // namespace
+
+std::shared_ptr<ledger> open_ledger(const place& where, process_slots::urgency when) {
+    auto found = opened(where);
+    found->acquire_slot(when);
+    return found;
+}
+
+std::shared_ptr<ledger> open_ledger_to_read(const place& where) {
+    return opened(where);
 }
 
 }  // namespace mortise::inline v0::stores::host
