@@ -94,8 +94,8 @@ std::vector<std::shared_ptr<cohort>> claim_table::shard::all() const {
 }
 
 std::error_code claim_table::join(const std::shared_ptr<claimant>& call, claim_terms& terms,
-                                  const std::shared_ptr<hold_keeper>& keeper, const claimant* instead_of,
-                                  spi::time_point now, actions& todo) {
+                                  std::shared_ptr<hold_keeper> keeper, const claimant* instead_of, spi::time_point now,
+                                  actions& todo) {
     claimant::wait& w = *call->waiting;
     shard& s = shard_of(terms.name_hash);
     std::scoped_lock guard{s.mutex};
@@ -130,7 +130,7 @@ std::error_code claim_table::join(const std::shared_ptr<claimant>& call, claim_t
             return {};
         }
     }
-    auto c = std::make_shared<core::cohort>(keeper, std::move(terms));
+    auto c = std::make_shared<core::cohort>(std::move(keeper), std::move(terms));
     if (instead_of != nullptr) {
         c->instead_of = instead_of->cohort;
         c->instead_of->being_replaced = true;
@@ -353,7 +353,7 @@ auto claim_table::doubt_all(spi::time_point now) -> doubts {
 
 auto claim_table::release(const std::shared_ptr<claimant>& call, spi::time_point now) -> departure {
     departure left;
-    const auto c = call->cohort;
+    const std::shared_ptr<cohort>& c = call->cohort;  // that of a holder stays what it is
     std::scoped_lock guard{mutex_of(c->terms.name_hash)};
     if (closed_.load() && call->is.exchange(claimant::phase::over) == claimant::phase::holding) call->closed = true;
     if (call->is.load() != claimant::phase::holding) {

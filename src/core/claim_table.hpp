@@ -66,9 +66,8 @@ public:
 
     // A call comes in. Not joined: it is over, for this reason, and the terms are untouched. `instead_of`: a hold that it
     // is to take the place of.
-    std::error_code join(const std::shared_ptr<claimant>& call, claim_terms& terms,
-                         const std::shared_ptr<hold_keeper>& keeper, const claimant* instead_of, spi::time_point now,
-                         actions& todo);
+    std::error_code join(const std::shared_ptr<claimant>& call, claim_terms& terms, std::shared_ptr<hold_keeper> keeper,
+                         const claimant* instead_of, spi::time_point now, actions& todo);
 
     // A waiting call gives up: its time is over, or it was cancelled, or `what` is the matter.
     actions leave(const std::shared_ptr<claimant>& call, std::size_t name_hash, errc why, const std::string& what,

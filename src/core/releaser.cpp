@@ -32,13 +32,9 @@ release_result result_of(std::optional<spi::release_answer> answer, bool was_los
 
 // The decision, and everything that does not wait for the store.
 auto releaser::begin(const std::shared_ptr<claimant>& call) noexcept -> parting {
-    parting gone;
-    if (link_.forked()) {
-        gone.left = {.why = errc::forked, .result = release_result::unknown, .silent = true};
-        return gone;
-    }
-    gone.since = link_.clock.now();
-    gone.left = table_.release(call, gone.since);
+    if (link_.forked()) return {.left = {.why = errc::forked, .result = release_result::unknown, .silent = true}};
+    const spi::time_point now = link_.clock.now();
+    parting gone{.left = table_.release(call, now), .since = now};
     gone.left.watched.reset();
     gone.request = requester_.run(std::move(gone.left.todo));
     return gone;
@@ -86,6 +82,7 @@ void releaser::start(const std::shared_ptr<claimant>& call, release_completion d
 }
 
 void releaser::drop(const std::shared_ptr<claimant>& call) noexcept {
+    if (call->is.load(std::memory_order_acquire) != claimant::phase::holding) return;  // it was released before
     if (call->cohort->terms.detached) return table_.forget(*call);
     std::error_code ignored;
     release(call, ignored);
@@ -141,7 +138,7 @@ void releaser::close(spi::duration patience) noexcept {
     requester_.run(table_.close(link_.clock.now(), releases));
     // What is not sent in time ends with the store's session, or with its lease.
     for (claim_release& one : releases)
-        if (left() > spi::duration::zero()) requester_.release_of(std::move(one))->send();
+        if (left() > spi::duration::zero()) requester_.release_of(std::move(one), link_.clock.now())->send();
     releases.clear();
     log_.wait_until_empty(left());
 }

@@ -7,7 +7,7 @@ namespace mortise::inline v0::core {
 std::shared_ptr<release_request> requester::run(actions&& todo) {
     std::shared_ptr<release_request> release;
     if (todo.release.claim) {
-        release = release_of(std::move(todo.release));
+        release = release_of(std::move(todo.release), todo.now != spi::time_point{} ? todo.now : link_.clock.now());
         release->send();
     }
     if (todo.granted) {
@@ -69,7 +69,7 @@ void requester::granted(std::string_view name, const claim_id& id, const spi::gr
     if (table_.granted(name, id, given, now, todo)) {
         run(std::move(todo));
     } else {  // a grant nobody waits for is given back
-        release_of(name, id, release_until(given.lease))->send();
+        release_of(name, id, release_until(given.lease, now))->send();
     }
 }
 
@@ -131,11 +131,11 @@ void requester::verify() {
     for (const auto& c : open.waiting) ask(c, now);
 }
 
-std::shared_ptr<release_request> requester::release_of(claim_release which) {
+std::shared_ptr<release_request> requester::release_of(claim_release which, spi::time_point now) {
     const cohort& c = *which.claim;
-    auto request =
-        std::make_shared<release_request>(std::shared_ptr<store_link>(c.keeper, &link_), releases_,
-                                          std::move(which.ticket), c.terms.name, c.id, release_until(c.terms.lease));
+    auto request = std::make_shared<release_request>(std::shared_ptr<store_link>(c.keeper, &link_), releases_,
+                                                     std::move(which.ticket), c.terms.name, c.id,
+                                                     release_until(c.terms.lease, now));
     // An upgrade that is given up may have been granted a moment before: then what it was to replace is gone.
     if (c.instead_of) request->then([this, old = c.instead_of](spi::release_answer) { confirm(old); });
     return request;
@@ -148,11 +148,9 @@ std::shared_ptr<release_request> requester::release_of(std::string_view name, co
 }
 
 // How long a release is worth repeating: as long as the store may keep the claim.
-spi::time_point requester::release_until(const std::optional<spi::duration>& lease) const {
+spi::time_point requester::release_until(const std::optional<spi::duration>& lease, spi::time_point now) const {
     const auto kept = link_.store.keeps_abandoned(lease);
-    if (!kept) return spi::time_point::max();
-    const spi::time_point now = link_.clock.now();
-    return *kept < spi::time_point::max() - now ? now + *kept : spi::time_point::max();
+    return kept && *kept < spi::time_point::max() - now ? now + *kept : spi::time_point::max();
 }
 
 }  // namespace mortise::inline v0::core

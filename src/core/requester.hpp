@@ -45,7 +45,7 @@ public:
     void reconnected();
 
     // A release of its own, for the store to answer.
-    std::shared_ptr<release_request> release_of(claim_release which);
+    std::shared_ptr<release_request> release_of(claim_release which, spi::time_point now);
     std::shared_ptr<release_request> release_of(std::string_view name, const claim_id& id, spi::time_point until);
 
 private:
@@ -53,7 +53,7 @@ private:
     void send_renewals(std::vector<std::shared_ptr<cohort>> claims, spi::time_point sent);
     void confirm(const std::shared_ptr<cohort>& c);
     void verify();
-    spi::time_point release_until(const std::optional<spi::duration>& lease) const;
+    spi::time_point release_until(const std::optional<spi::duration>& lease, spi::time_point now) const;
 
     claim_table& table_;
     store_link& link_;
