@@ -1,4 +1,4 @@
-// What an operator is told about the servers.
+// The findings about servers.
 #include "stores/zookeeper/diagnostics.hpp"
 
 #include <algorithm>

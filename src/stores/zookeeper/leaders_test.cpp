@@ -100,8 +100,8 @@ TEST_F(zookeeper_leaders, without_a_majority_nothing_is_granted) {
     EXPECT_EQ(got.reason(), errc::unreachable) << got.refusal().describe();
     EXPECT_TRUE(eventually([&] { return !mine.valid(); }, plenty)) << "nobody can vouch for it";
     ASSERT_TRUE(eventually([&] { return zk_[2].mode() == "read-only"; }, plenty));
-    for (client* who : {&locks, &newcomer}) {
-        got = who->try_acquire("m", {.wait = plenty});
+    for (client* each : {&locks, &newcomer}) {
+        got = each->try_acquire("m", {.wait = plenty});
         EXPECT_EQ(got.reason(), errc::unreachable) << got.refusal().describe();
         EXPECT_EQ(got.refusal().describe().find('\n'), std::string::npos);
     }

@@ -35,7 +35,7 @@ TEST_F(window, counts_from_before_the_session_was_asked_for) {
 TEST_F(window, an_answer_alone_proves_nothing) {
     of_.begin(start, life);
     of_.answered(start + 1s);
-    EXPECT_EQ(left(), counted) << "the server may not have told the leader yet";
+    EXPECT_EQ(left(), counted) << "the server may not have reported it to the leader yet";
     of_.answered(start + 2900ms);
     EXPECT_EQ(left(), counted) << "less than a quarter after the first";
 }
@@ -55,7 +55,7 @@ TEST_F(window, what_another_server_was_told_proves_nothing) {
     of_.answered(start + 1s);
     of_.go_on(life);
     of_.answered(start + 4s);
-    EXPECT_EQ(left(), counted) << "the first server may have failed before it told the leader";
+    EXPECT_EQ(left(), counted) << "the first server may have failed before it reported it to the leader";
     of_.answered(start + 6s);
     EXPECT_EQ(left(), 4s + counted);
 }

@@ -65,10 +65,10 @@ TEST(zookeeper_settings, that_cannot_be_are_refused_in_one_line_without_the_pass
             static_cast<void>(read(bad));
             ADD_FAILURE() << "accepted " << bad;
         } catch (const error& e) {
-            const std::string said = e.what();
-            EXPECT_EQ(e.code(), errc::bad_url) << said;
-            EXPECT_EQ(said.find('\n'), std::string::npos) << said;
-            EXPECT_EQ(said.find("sesame"), std::string::npos) << said;
+            const std::string message = e.what();
+            EXPECT_EQ(e.code(), errc::bad_url) << message;
+            EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+            EXPECT_EQ(message.find("sesame"), std::string::npos) << message;
         }
 }
 

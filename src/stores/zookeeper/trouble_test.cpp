@@ -1,4 +1,4 @@
-// Bad days: replies that get lost, sessions that end, servers that are silent, absent or not ours.
+// Faults: lost replies, expired sessions, servers that are silent, absent or not ours.
 #include "stores/zookeeper/servers/suite.hpp"
 #include "support/recording_observer.hpp"
 #include "support/tcp_proxy.hpp"
@@ -44,8 +44,8 @@ TEST_F(zookeeper_trouble, a_lost_reply_leaves_no_node_behind_and_nobody_waits_fo
             EXPECT_EQ(line(name).size(), 1u) << bytes;
             EXPECT_EQ(others.try_acquire(name).reason(), errc::busy);
             network_.cut_after(which, bytes);
-            const release_result said = got->release();
-            EXPECT_TRUE(said == release_result::released || said == release_result::unknown) << to_string(said);
+            const release_result result = got->release();
+            EXPECT_TRUE(result == release_result::released || result == release_result::unknown) << to_string(result);
             EXPECT_TRUE(others.try_acquire(name, {.wait = plenty})) << bytes;
             EXPECT_TRUE(eventually([&] { return line(name).empty(); })) << bytes;
         }
@@ -198,7 +198,7 @@ TEST_F(zookeeper_trouble, an_upgrade_whose_reply_is_lost_is_one_or_the_other) {
         EXPECT_GT(lock.hold().token(), reading);
         EXPECT_EQ(line("n").size(), 1u) << bytes;
         EXPECT_EQ(shared_mutex(others, "n").try_acquire_shared().reason(), errc::busy);
-        std::this_thread::sleep_for(200ms);  // a loss would be told by now
+        std::this_thread::sleep_for(200ms);  // a loss would have been reported by now
         EXPECT_TRUE(lock.hold().valid());
         lock.unlock();
         EXPECT_TRUE(eventually([&] { return line("n").empty(); })) << bytes;
@@ -211,9 +211,9 @@ TEST_F(zookeeper_trouble, another_user_is_denied_in_one_line) {
     const hold mine = ours.acquire("n");
     const attempt got = others.try_acquire("n", {.wait = plenty});
     EXPECT_EQ(got.reason(), errc::denied) << got.refusal().describe();
-    const std::string said = got.refusal().describe();
-    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
-    EXPECT_EQ(said.find("sesame"), std::string::npos) << said;
+    const std::string message = got.refusal().describe();
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    EXPECT_EQ(message.find("sesame"), std::string::npos) << message;
     EXPECT_TRUE(mine.valid());
     EXPECT_EQ(client{url(node().port(), lasting, "ann:secret@")}.try_acquire("n").reason(), errc::busy);
 }
@@ -233,14 +233,14 @@ TEST_F(zookeeper_trouble, the_doctor_sees_whose_the_nodes_are_and_leaves_none) {
     const hold mine = ann.acquire("n");
     EXPECT_EQ(problems(url(node().port(), lasting, "ann:secret@")), "");
     EXPECT_EQ(ann.list().size(), 1u);
-    for (const std::string who : {"", "bob:sesame@"}) {
-        const std::string said = problems(url(node().port(), lasting, who));
-        EXPECT_NE(said.find(root_), std::string::npos) << said;
-        EXPECT_NE(said.find("give the user who created them"), std::string::npos) << said;
+    for (const std::string credentials : {"", "bob:sesame@"}) {
+        const std::string message = problems(url(node().port(), lasting, credentials));
+        EXPECT_NE(message.find(root_), std::string::npos) << message;
+        EXPECT_NE(message.find("give the user who created them"), std::string::npos) << message;
     }
     operator_.make_to_read("/for_readers");
-    const std::string said = problems("zookeeper://" + node().address() + "/for_readers/locks");
-    EXPECT_NE(said.find("'/for_readers/'"), std::string::npos) << said;
+    const std::string message = problems("zookeeper://" + node().address() + "/for_readers/locks");
+    EXPECT_NE(message.find("'/for_readers/'"), std::string::npos) << message;
 }
 
 TEST_F(zookeeper_trouble, a_host_that_is_not_there_and_one_that_is_silent_are_told_apart) {
@@ -270,12 +270,12 @@ TEST_F(zookeeper_trouble, nobody_there_is_said_in_one_line_and_in_time) {
     const attempt got = locks.try_acquire("n", {.wait = plenty});
     EXPECT_EQ(got.reason(), errc::unreachable);
     EXPECT_LT(boot_clock::now() - before, 15s);
-    const std::string said = got.refusal().describe();
-    EXPECT_NE(said.find(std::to_string(network_.port())), std::string::npos) << said;
-    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+    const std::string message = got.refusal().describe();
+    EXPECT_NE(message.find(std::to_string(network_.port())), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
     try {
         static_cast<void>(locks.list());
-        ADD_FAILURE() << "listed what nobody told";
+        ADD_FAILURE() << "listed without a reply";
     } catch (const error& e) {
         EXPECT_NE(std::string(e.what()).find(std::to_string(network_.port())), std::string::npos) << e.what();
     }

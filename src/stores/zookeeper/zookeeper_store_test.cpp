@@ -1,4 +1,4 @@
-// What only this store has.
+// What only the ZooKeeper store has.
 #include "stores/zookeeper/servers/suite.hpp"
 #include "support/children.hpp"
 #include "support/sanitizers.hpp"
@@ -57,8 +57,8 @@ TEST_F(zookeeper_store, another_kind_of_lock_is_refused_with_a_remedy) {
     for (const auto patience : {0s, plenty}) {
         const attempt got = counting_semaphore(locks, "n", 3).try_acquire_for(patience);
         EXPECT_EQ(got.reason(), errc::kind_mismatch);
-        const std::string said = got.refusal().describe();
-        EXPECT_NE(said.find("in use as a mutex, claimed as 3 permits: all who"), std::string::npos) << said;
+        const std::string message = got.refusal().describe();
+        EXPECT_NE(message.find("in use as a mutex, claimed as 3 permits: all who"), std::string::npos) << message;
     }
 }
 
@@ -99,19 +99,19 @@ TEST_F(zookeeper_store, empty_lines_do_not_pile_up) {
 
 TEST_F(zookeeper_store, watches_do_not_pile_up) {
     const auto watches = [] {  // that the server keeps, for all clients; -1: it does not say
-        const std::string said = node().say("wchs");
+        const std::string reply = node().say("wchs");
         const std::string before = "Total watches:";
-        const std::size_t at = said.find(before);
-        return at == std::string::npos ? -1 : std::stoi(said.substr(at + before.size()));
+        const std::size_t at = reply.find(before);
+        return at == std::string::npos ? -1 : std::stoi(reply.substr(at + before.size()));
     };
     client one{url()};
     client two{url()};
     client last{url()};
     {
         std::vector<std::jthread> all;
-        for (client* who : {&one, &two, &last})
-            all.emplace_back([who] {
-                mutex lock{*who, "n"};
+        for (client* each : {&one, &two, &last})
+            all.emplace_back([each] {
+                mutex lock{*each, "n"};
                 for (int i = 0; i < 100; ++i) std::scoped_lock guard{lock};
             });
     }

@@ -23,14 +23,14 @@ void demand(int code, const std::string& what) {
 clientid_t credentials_of(std::int64_t id) {
     constexpr std::uint64_t mask = (std::uint64_t{1} << 48) - 1;
     constexpr std::uint64_t factor = 0x5DEECE66D;
-    clientid_t who{};
-    who.client_id = id;
+    clientid_t session{};
+    session.client_id = id;
     std::uint64_t seed = ((static_cast<std::uint64_t>(id) ^ 0xB3415C00u) ^ factor) & mask;
     for (int i = 0; i < 16; i += 4) {
         seed = (seed * factor + 0xB) & mask;
-        for (int byte = 0; byte < 4; ++byte) who.passwd[i + byte] = static_cast<char>(seed >> (16 + 8 * byte));
+        for (int byte = 0; byte < 4; ++byte) session.passwd[i + byte] = static_cast<char>(seed >> (16 + 8 * byte));
     }
-    return who;
+    return session;
 }
 
 }  // namespace
@@ -91,9 +91,9 @@ void console::remove(const std::string& path) {
 }
 
 void console::end_session(std::int64_t id) {
-    const clientid_t who = credentials_of(id);
+    const clientid_t session = credentials_of(id);
     for (int tries = 0; tries < 100; ++tries)  // its owner may take it back before it is closed
-        if (handle{servers_, &who}.expired) return;
+        if (handle{servers_, &session}.expired) return;
     throw std::runtime_error("a session cannot be ended");
 }
 

@@ -68,10 +68,10 @@ std::string server::say(const std::string& word) const {
 }
 
 std::string server::mode() const {
-    const std::string said = say("srvr");
-    const std::size_t begins = said.find("Mode: ");
+    const std::string reply = say("srvr");
+    const std::size_t begins = reply.find("Mode: ");
     if (begins == std::string::npos) return {};
-    return said.substr(begins + 6, said.find('\n', begins) - begins - 6);
+    return reply.substr(begins + 6, reply.find('\n', begins) - begins - 6);
 }
 
 bool server::serves() const {
@@ -97,10 +97,10 @@ void ensemble::start(std::size_t members, unsigned most_clients) {
 void ensemble::await_serving() {
     for (const auto& one : members_) {
         if (testing::eventually([&] { return !one->running() || one->serves(); }, plenty) && one->running()) continue;
-        const std::string said = one->last_words();
-        if (said.find("Address already in use") != std::string::npos) throw testing::port_taken(said);
+        const std::string last_words = one->last_words();
+        if (last_words.find("Address already in use") != std::string::npos) throw testing::port_taken(last_words);
         throw std::runtime_error(std::string("a ZooKeeper server ") +
-                                 (one->running() ? "does not serve: " : "has ended: ") + said);
+                                 (one->running() ? "does not serve: " : "has ended: ") + last_words);
     }
 }
 

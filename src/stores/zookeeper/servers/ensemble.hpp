@@ -29,7 +29,7 @@ public:
     // What it answers to a word of four letters: "srvr", "ruok", "cons". Empty if it does not answer.
     std::string say(const std::string& word) const;
     std::string mode() const;  // "standalone", "leader", "follower", "read-only"; empty while it serves nobody
-    bool serves() const;       // also those who write
+    bool serves() const;       // not only reads
 
     void kill() { process_.kill(); }
     void restart() { process_.start(); }
@@ -56,7 +56,7 @@ public:
     std::string addresses() const;  // "host:port,host:port"
 
     server* leader();      // none: nobody leads at the moment
-    void await_serving();  // all of them; throws port_taken, or what one said that ended or takes too long
+    void await_serving();  // all of them; throws port_taken, or the last words of one that ended or takes too long
 
 private:
     void start(std::size_t members, unsigned most_clients);

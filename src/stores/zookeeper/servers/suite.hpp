@@ -34,8 +34,9 @@ protected:
     // A session that does not end because a host stands still for a while, nor what is held with it.
     static constexpr const char* lasting = "30s";
 
-    std::string url(std::uint16_t port, const std::string& session = lasting, const std::string& who = {}) const {
-        return "zookeeper://" + who + "127.0.0.1:" + std::to_string(port) + root_ + "?session=" + session;
+    std::string url(std::uint16_t port, const std::string& session = lasting,
+                    const std::string& credentials = {}) const {
+        return "zookeeper://" + credentials + "127.0.0.1:" + std::to_string(port) + root_ + "?session=" + session;
     }
     std::string url() const { return url(node().port()); }
 
