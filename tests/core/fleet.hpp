@@ -73,8 +73,8 @@ public:
 
     sim_world& sim() { return sim_; }
     sim_clock& clock() { return sim_.clock(); }
-    stores::memory::table& table() { return *table_; }
-    const std::shared_ptr<stores::memory::table>& shared_table() { return table_; }
+    stores::memory::memory_table& table() { return *table_; }
+    const std::shared_ptr<stores::memory::memory_table>& shared_table() { return table_; }
     void settle() { sim_.settle(); }
     void advance(std::chrono::nanoseconds by) { sim_.advance(by); }
 
@@ -92,7 +92,7 @@ public:
 
 private:
     sim_world sim_;
-    std::shared_ptr<stores::memory::table> table_;
+    std::shared_ptr<stores::memory::memory_table> table_;
 };
 
 }  // namespace mortise::testing

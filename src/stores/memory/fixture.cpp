@@ -12,7 +12,7 @@ public:
     std::string reason_against(std::string_view) const override { return {}; }
     bool spans_processes() const noexcept override { return false; }
     std::vector<spi::stored_claim> records_at(const std::string& url) const override {
-        return table::named(url.substr(url.find(':') + 1))->records();
+        return memory_table::named(url.substr(url.find(':') + 1))->records();
     }
 
 private:

@@ -12,7 +12,7 @@
 namespace mortise::inline v0::stores::memory {
 namespace {
 
-mortise::promises promised() {
+mortise::promises memory_promises() {
     return {
         .store = "memory",
         .tokens = true,
@@ -33,20 +33,21 @@ mortise::promises promised() {
     };
 }
 
-// One client's view of a table. The table pushes to it; it outlives the store by whatever push is on its way.
-class seat final : public session, public std::enable_shared_from_this<seat> {
+// One client's session on a table. The table pushes to it; it outlives the store while a push is under way.
+class memory_session final : public table_client, public std::enable_shared_from_this<memory_session> {
 public:
-    seat(std::shared_ptr<table> shared, const spi::context& around) : table_(std::move(shared)), around_(around) {}
+    memory_session(std::shared_ptr<memory_table> shared, const spi::context& context)
+        : table_(std::move(shared)), context_(context) {}
 
     void granted(const std::string& name, const claim_id& id, const spi::grant& given) override {
-        guarded([&] { around_.events.granted(name, id, on_client_clock(given)); });
+        guarded([&] { context_.events.granted(name, id, on_client_clock(given)); });
     }
     void lost(const std::string& name, const claim_id& id) override {
-        guarded([&] { around_.events.lost(name, id); });
+        guarded([&] { context_.events.lost(name, id); });
     }
     void look_at(const std::string& name, spi::duration in) override {
         guarded([&] {
-            around_.clock.at(around_.clock.now() + in, [weak = weak_from_this(), name] {
+            context_.clock.at(context_.clock.now() + in, [weak = weak_from_this(), name] {
                 if (const auto self = weak.lock()) self->guarded([&] { self->table_->settle(name); });
             });
         });
@@ -55,7 +56,7 @@ public:
 
     // The same instant, or an earlier one, on the client's clock: read the client's first, and the age comes out long.
     spi::grant on_client_clock(spi::grant given) const {
-        const spi::time_point here = around_.clock.now();
+        const spi::time_point here = context_.clock.now();
         given.counted_from = here - (table_->now() - given.counted_from);
         return given;
     }
@@ -64,8 +65,8 @@ public:
     template <class What>
     void guarded(What&& what) {
         struct visit {
-            seat& of;
-            explicit visit(seat& s) : of(s) { of.inside_.fetch_add(1); }
+            memory_session& of;
+            explicit visit(memory_session& s) : of(s) { of.inside_.fetch_add(1); }
             ~visit() {
                 if (of.inside_.fetch_sub(1) == 1 && of.closed_.load()) of.inside_.notify_all();
             }
@@ -78,26 +79,26 @@ public:
     }
 
 private:
-    std::shared_ptr<table> table_;
-    spi::context around_;
+    std::shared_ptr<memory_table> table_;
+    spi::context context_;
     std::atomic<int> inside_{0};
     std::atomic<bool> closed_{false};
 };
 
 class memory_store final : public spi::store {
 public:
-    memory_store(std::shared_ptr<table> shared, const spi::context& around)
+    memory_store(std::shared_ptr<memory_table> shared, const spi::context& context)
         : table_(std::move(shared)),
-          seat_(std::make_shared<seat>(table_, around)),
-          from_(std::make_shared<base::whereabouts>(base::whereabouts{around.host, around.pid})),
-          session_(table_->join(seat_)) {}
+          session_(std::make_shared<memory_session>(table_, context)),
+          from_(std::make_shared<base::whereabouts>(base::whereabouts{context.host, context.pid})),
+          number_(table_->join(session_)) {}
     ~memory_store() override { close(); }
 
-    const mortise::promises& promises() const noexcept override { return promised_; }
+    const mortise::promises& promises() const noexcept override { return promises_; }
 
     void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) override {
-        spi::claim_answer answer = table_->claim(session_, *seat_, from_, wanted);
-        if (answer.is == spi::claim_answer::verdict::granted) answer.grant = seat_->on_client_clock(answer.grant);
+        spi::claim_answer answer = table_->claim(number_, *session_, from_, wanted);
+        if (answer.is == spi::claim_answer::verdict::granted) answer.grant = session_->on_client_clock(answer.grant);
         done(std::move(answer));
     }
     void renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) override {
@@ -110,7 +111,7 @@ public:
         return lease;
     }
     void release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) override {
-        done(table_->release(session_, name, id));
+        done(table_->release(number_, name, id));
     }
     void list(spi::reply<spi::listing> done) override { done({.holds = table_->list()}); }
     void break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) override {
@@ -124,36 +125,36 @@ public:
     void close() noexcept override {
         if (closed_) return;
         closed_ = true;
-        seat_->close();
-        table_->leave(session_);
+        session_->close();
+        table_->leave(number_);
     }
 
 private:
-    const mortise::promises promised_ = promised();
-    std::shared_ptr<table> table_;
-    std::shared_ptr<seat> seat_;
+    const mortise::promises promises_ = memory_promises();
+    std::shared_ptr<memory_table> table_;
+    std::shared_ptr<memory_session> session_;
     std::shared_ptr<const base::whereabouts> from_;
-    std::uint64_t session_;
+    std::uint64_t number_;
     bool closed_ = false;
 };
 
 }  // namespace
 
-spi::store_factory open(std::shared_ptr<table> shared) {
-    return [shared](const spi::context& around) { return std::make_unique<memory_store>(shared, around); };
+spi::store_factory open(std::shared_ptr<memory_table> shared) {
+    return [shared](const spi::context& context) { return std::make_unique<memory_store>(shared, context); };
 }
 
 spi::store_factory open(const base::url& address) {
     if (!address.hosts.empty() || !address.query.empty())
         throw error(errc::bad_url, "store address '" + address.masked() +
                                        "': memory: takes no host and no options; write memory: or memory:NAME");
-    return [name = address.path](const spi::context& around) {
-        return std::make_unique<memory_store>(table::named(name), around);
+    return [name = address.path](const spi::context& context) {
+        return std::make_unique<memory_store>(memory_table::named(name), context);
     };
 }
 
-std::shared_ptr<table> make_table(std::shared_ptr<spi::clock> clock) {
-    return std::make_shared<table>([clock] { return clock->now(); });
+std::shared_ptr<memory_table> make_table(std::shared_ptr<spi::clock> clock) {
+    return std::make_shared<memory_table>([clock] { return clock->now(); });
 }
 
 }  // namespace mortise::inline v0::stores::memory

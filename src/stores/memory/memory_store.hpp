@@ -9,13 +9,13 @@
 
 namespace mortise::inline v0::stores::memory {
 
-class table;
+class memory_table;
 
 // "memory:" is one table for the whole process, "memory:NAME" another. Throws errc::bad_url for anything else.
 spi::store_factory open(const base::url& address);
 
 // A table of one's own, on any clock: for tests.
-std::shared_ptr<table> make_table(std::shared_ptr<spi::clock> clock);
-spi::store_factory open(std::shared_ptr<table> shared);
+std::shared_ptr<memory_table> make_table(std::shared_ptr<spi::clock> clock);
+spi::store_factory open(std::shared_ptr<memory_table> shared);
 
 }  // namespace mortise::inline v0::stores::memory

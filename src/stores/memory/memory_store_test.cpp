@@ -94,7 +94,7 @@ protected:
     }
 
     sim_world sim_;
-    std::shared_ptr<table> table_ = make_table(sim_.world().clock);
+    std::shared_ptr<memory_table> table_ = make_table(sim_.world().clock);
 };
 
 TEST_F(memory_store_test, a_stream_of_fresh_names_stays_bounded) {
@@ -234,7 +234,7 @@ TEST_F(memory_store_test, a_broken_hold_is_lost_to_its_owner_and_the_next_has_a_
 
 // Real threads: clients come, lock, wait and go in the middle of each other's hand-overs.
 TEST(memory_store_threads, clients_may_close_while_others_are_served) {
-    const auto shared = std::make_shared<table>([] { return boot_clock::now(); });
+    const auto shared = std::make_shared<memory_table>([] { return boot_clock::now(); });
     const std::uint64_t rounds = scale(100);
     std::atomic<std::uint64_t> held = 0;
     {

@@ -14,43 +14,44 @@ constexpr std::size_t most_idle = 4096;
 
 }  // namespace
 
-std::uint64_t table::join(std::weak_ptr<session> who) {
+std::uint64_t memory_table::join(std::weak_ptr<table_client> client) {
     std::scoped_lock guard{sessions_mutex_};
-    sessions_.emplace(next_session_, std::move(who));
+    sessions_.emplace(next_session_, std::move(client));
     return next_session_++;
 }
 
-void table::leave(std::uint64_t gone) {
+void memory_table::leave(std::uint64_t gone) {
     {
         std::scoped_lock guard{sessions_mutex_};
         sessions_.erase(gone);
     }
     for (shard& s : shards_) {
-        std::vector<errands> todo;
+        std::vector<table_actions> todo;
         {
             std::scoped_lock guard{s.mutex};
             const base::instant at = instant_now();
             for (auto& named : s.names) {
-                errands e;
+                table_actions e;
                 named.second.state.drop_session(gone, at, e.effects);
-                named.second.looked_at = spi::time_point::max();  // whoever was to look may be the one that left
+                named.second.looked_at =
+                    spi::time_point::max();  // the session that was to look may be the one that left
                 after(s, named, 0, at, e);
                 if (!e.nothing()) todo.push_back(std::move(e));
             }
             forget_idle(s, at.now);
         }
-        for (const errands& e : todo) run(e);
+        for (const table_actions& e : todo) run(e);
     }
 }
 
 template <class Verb>
-auto table::with(std::string_view name, std::uint64_t session, Verb&& verb) {
-    errands todo;
+auto memory_table::with(std::string_view name, std::uint64_t session, Verb&& verb) {
+    table_actions todo;
     shard& s = shard_of(name);
     std::unique_lock guard{s.mutex};
     const base::instant at = instant_now();
     auto it = s.names.find(name);
-    if (it == s.names.end()) it = s.names.emplace(std::string(name), entry{s.floor}).first;
+    if (it == s.names.end()) it = s.names.emplace(std::string(name), name_entry{s.floor}).first;
     auto answer = verb(it->second.state, at, todo.effects);
     after(s, *it, session, at, todo);
     forget_idle(s, at.now);
@@ -59,34 +60,35 @@ auto table::with(std::string_view name, std::uint64_t session, Verb&& verb) {
     return answer;
 }
 
-spi::claim_answer table::claim(std::uint64_t session, const memory::session& who,
-                               const std::shared_ptr<const base::whereabouts>& from, const spi::claim_request& wanted) {
+spi::claim_answer memory_table::claim(std::uint64_t session, const table_client& client,
+                                      const std::shared_ptr<const base::whereabouts>& from,
+                                      const spi::claim_request& wanted) {
     return with(wanted.name, session, [&](base::lock_state& state, base::instant at, base::effects& out) {
-        if (who.gone()) return spi::claim_answer{.is = spi::claim_answer::verdict::refused, .reason = errc::closed};
+        if (client.gone()) return spi::claim_answer{.is = spi::claim_answer::verdict::refused, .reason = errc::closed};
         return state.claim(base::kept_claim::of(wanted, session, from), wanted.capacity, wanted.queue, at, out)
             .answer(wanted);
     });
 }
 
-spi::renewal_answer table::renew(const spi::renewal& due) {
+spi::renewal_answer memory_table::renew(const spi::renewal& due) {
     return with(due.name, 0, [&](base::lock_state& state, base::instant at, base::effects& out) {
         return state.renew(due.id, due.lease, at, out);
     });
 }
 
-spi::release_answer table::release(std::uint64_t session, std::string_view name, const claim_id& id) {
+spi::release_answer memory_table::release(std::uint64_t session, std::string_view name, const claim_id& id) {
     return with(name, 0, [&](base::lock_state& state, base::instant at, base::effects& out) {
         return state.release(id, session, at, out);
     });
 }
 
-bool table::break_hold(std::string_view name, std::uint64_t counter) {
+bool memory_table::break_hold(std::string_view name, std::uint64_t counter) {
     return with(name, 0, [&](base::lock_state& state, base::instant at, base::effects& out) {
         return state.break_hold(counter, at, out);
     });
 }
 
-std::vector<spi::listed> table::list() {
+std::vector<spi::listed> memory_table::list() {
     std::vector<spi::listed> all;
     for (shard& s : shards_) {
         std::scoped_lock guard{s.mutex};
@@ -101,7 +103,7 @@ std::vector<spi::listed> table::list() {
     return all;
 }
 
-std::vector<spi::stored_claim> table::records() const {
+std::vector<spi::stored_claim> memory_table::records() const {
     std::vector<spi::stored_claim> all;
     for (const shard& s : shards_) {
         std::scoped_lock guard{s.mutex};
@@ -115,9 +117,9 @@ std::vector<spi::stored_claim> table::records() const {
     return all;
 }
 
-void table::settle(const std::string& name) {
+void memory_table::settle(const std::string& name) {
     shard& s = shard_of(name);
-    errands todo;
+    table_actions todo;
     {
         std::scoped_lock guard{s.mutex};
         const auto it = s.names.find(name);
@@ -131,7 +133,7 @@ void table::settle(const std::string& name) {
     if (!todo.nothing()) run(todo);
 }
 
-std::size_t table::names() const {
+std::size_t memory_table::names() const {
     std::size_t sum = 0;
     for (const shard& s : shards_) {
         std::scoped_lock guard{s.mutex};
@@ -140,36 +142,37 @@ std::size_t table::names() const {
     return sum;
 }
 
-std::shared_ptr<table> table::named(const std::string& name) {
+std::shared_ptr<memory_table> memory_table::named(const std::string& name) {
     // A child's copy of its parent's locks means nothing.
     struct directory {
         std::mutex mutex;
-        std::map<std::string, std::weak_ptr<table>> tables;
+        std::map<std::string, std::weak_ptr<memory_table>> tables;
     };
     static constinit base::one_per_process<directory> current;
     directory& here = current();
     std::scoped_lock guard{here.mutex};
     std::erase_if(here.tables, [](const auto& t) { return t.second.expired(); });
-    std::shared_ptr<table> found = here.tables[name].lock();
+    std::shared_ptr<memory_table> found = here.tables[name].lock();
     if (!found) {
-        found = std::make_shared<table>([] { return boot_clock::now(); });
+        found = std::make_shared<memory_table>([] { return boot_clock::now(); });
         here.tables[name] = found;
     }
     return found;
 }
 
-auto table::shard_of(std::string_view name) noexcept -> shard& {
+auto memory_table::shard_of(std::string_view name) noexcept -> shard& {
     return shards_[std::hash<std::string_view>{}(name) % shards_.size()];
 }
 
-base::instant table::instant_now() const {
+base::instant memory_table::instant_now() const {
     return base::instant::at(now_());
 }
 
-// With waiters and a holder that can expire, somebody must look when it does. The session that caused the change keeps
-// the time; if there is none (it left), the first that waits.
-void table::after(shard& s, entries::value_type& named, std::uint64_t session, base::instant at, errands& out) {
-    entry& e = named.second;
+// With waiters and a holder that can expire, some session must look when it does: the one that caused the change, or, if it has
+// left, that of the first waiter.
+void memory_table::after(shard& s, entries::value_type& named, std::uint64_t session, base::instant at,
+                         table_actions& out) {
+    name_entry& e = named.second;
     const bool to_look = e.state.waiting() > 0 && e.state.next_end() < e.looked_at;
     if (to_look) {
         e.looked_at = e.state.next_end();
@@ -183,11 +186,11 @@ void table::after(shard& s, entries::value_type& named, std::uint64_t session, b
     }
 }
 
-void table::forget_idle(shard& s, spi::time_point now) {
+void memory_table::forget_idle(shard& s, spi::time_point now) {
     // Two looks per new idle name keep up with any stream of them.
     for (int looks = 0; looks < 2 && !s.idle.empty(); ++looks) {
         entries::value_type* oldest = s.idle.front();
-        entry& e = oldest->second;
+        name_entry& e = oldest->second;
         if (e.state.idle() && !e.state.forgettable(now) && s.idle.size() <= most_idle) return;
         s.idle.pop_front();
         if (!e.state.idle()) {
@@ -199,16 +202,16 @@ void table::forget_idle(shard& s, spi::time_point now) {
     }
 }
 
-void table::run(const errands& todo) const {
+void memory_table::run(const table_actions& todo) const {
     for (const auto& notice : todo.effects.lost)
-        if (const auto who = find(notice.session)) who->lost(todo.name, notice.id);
+        if (const auto client = find(notice.session)) client->lost(todo.name, notice.id);
     for (const auto& notice : todo.effects.granted)
-        if (const auto who = find(notice.session)) who->granted(todo.name, notice.id, notice.grant);
+        if (const auto client = find(notice.session)) client->granted(todo.name, notice.id, notice.grant);
     if (todo.look_session != 0)
-        if (const auto who = find(todo.look_session)) who->look_at(todo.name, todo.look_in);
+        if (const auto client = find(todo.look_session)) client->look_at(todo.name, todo.look_in);
 }
 
-std::shared_ptr<session> table::find(std::uint64_t number) const {
+std::shared_ptr<table_client> memory_table::find(std::uint64_t number) const {
     std::scoped_lock guard{sessions_mutex_};
     const auto it = sessions_.find(number);
     return it == sessions_.end() ? nullptr : it->second.lock();

@@ -20,28 +20,28 @@
 
 namespace mortise::inline v0::stores::memory {
 
-// A client of the table: whom to tell. Called with no lock of the table's held.
-class session {
+// A client of the table, which is told of its grants and losses. Called without a lock of the table's.
+class table_client {
 public:
-    virtual ~session() = default;
+    virtual ~table_client() = default;
     virtual void granted(const std::string& name, const claim_id&, const spi::grant&) = 0;  // on the table's clock
     virtual void lost(const std::string& name, const claim_id&) = 0;
-    virtual void look_at(const std::string& name, spi::duration in) = 0;  // call settle(name) then
+    virtual void look_at(const std::string& name, spi::duration in) = 0;  // then it calls settle(name)
     virtual bool gone() const noexcept = 0;                               // true before leave() is called
 };
 
 // Thread-safe. Names are spread over shards, each under its own mutex. A name that nobody holds or waits for is forgotten
 // once its ended ids are; its counter stays in the shard's floor, so tokens rise also when the wall clock is set back.
-class table {
+class memory_table {
 public:
     using time_source = std::function<spi::time_point()>;
-    explicit table(time_source now) : now_(std::move(now)) {}
+    explicit memory_table(time_source now) : now_(std::move(now)) {}
 
-    std::uint64_t join(std::weak_ptr<session> who);
+    std::uint64_t join(std::weak_ptr<table_client> client);
     void leave(std::uint64_t session);
 
-    // A claim of a session that is gone is refused: nobody would ever give it back.
-    spi::claim_answer claim(std::uint64_t session, const memory::session& who,
+    // A claim of a session that is gone is refused: nobody would ever release it.
+    spi::claim_answer claim(std::uint64_t session, const table_client& client,
                             const std::shared_ptr<const base::whereabouts>& from, const spi::claim_request& wanted);
     spi::renewal_answer renew(const spi::renewal& due);
     spi::release_answer release(std::uint64_t session, std::string_view name, const claim_id& id);
@@ -54,27 +54,27 @@ public:
     std::size_t names() const;  // kept at this moment, idle ones included
 
     // The table behind `memory:NAME`; it lives while a client uses it.
-    static std::shared_ptr<table> named(const std::string& name);
+    static std::shared_ptr<memory_table> named(const std::string& name);
 
 private:
-    struct entry {
-        explicit entry(std::uint64_t floor) : state(floor) {}
+    struct name_entry {
+        explicit name_entry(std::uint64_t floor) : state(floor) {}
         base::lock_state state;
         spi::time_point looked_at = spi::time_point::max();  // when some session will call settle()
         bool on_idle_list = false;
     };
-    struct hash : std::hash<std::string_view> {
+    struct name_hash : std::hash<std::string_view> {
         using is_transparent = void;
     };
-    using entries = std::unordered_map<std::string, entry, hash, std::equal_to<>>;
+    using entries = std::unordered_map<std::string, name_entry, name_hash, std::equal_to<>>;
     struct shard {
         mutable std::mutex mutex;
         entries names;
         std::deque<entries::value_type*> idle;  // oldest first
         std::uint64_t floor = 0;
     };
-    // What is left to do once the shard's mutex is dropped.
-    struct errands {
+    // What to do once the shard's mutex is unlocked.
+    struct table_actions {
         base::effects effects;
         std::string name;
         std::uint64_t look_session = 0;
@@ -85,12 +85,12 @@ private:
 
     shard& shard_of(std::string_view name) noexcept;
     base::instant instant_now() const;
-    static void after(shard&, entries::value_type&, std::uint64_t session, base::instant at, errands& out);
+    static void after(shard&, entries::value_type&, std::uint64_t session, base::instant at, table_actions& out);
     static void forget_idle(shard&, spi::time_point now);
-    void run(const errands&) const;
-    std::shared_ptr<session> find(std::uint64_t session) const;
+    void run(const table_actions&) const;
+    std::shared_ptr<table_client> find(std::uint64_t session) const;
 
-    // Runs `verb(state, instant, effects)` on the name, then whatever follows from it.
+    // Runs `verb(state, instant, effects)` on the name, then the actions that follow from it.
     template <class Verb>
     auto with(std::string_view name, std::uint64_t session, Verb&& verb);
 
@@ -98,7 +98,7 @@ private:
     std::array<shard, 16> shards_;
 
     mutable std::mutex sessions_mutex_;
-    std::unordered_map<std::uint64_t, std::weak_ptr<session>> sessions_;
+    std::unordered_map<std::uint64_t, std::weak_ptr<table_client>> sessions_;
     std::uint64_t next_session_ = 1;
 };
 
