@@ -242,12 +242,7 @@ public:
                 if (why.is == claim_is::refused) return give_up(why);
                 return answer(why);
             case phase::withdrawing:
-                if (why.is == claim_is::refused) {
-                    answer(std::exchange(now_.because, {}));
-                    return over();
-                }
-                now_.is = phase::inside;
-                return answer(why);
+                return not_withdrawn(why);
             case phase::leaving:
             case phase::settling:
                 return not_left(request);
@@ -300,6 +295,7 @@ private:
         request(kind::remove, next);
         out_.back().late = may_come_back();
         out_.back().again = now_.removal_unanswered;
+        out_.back().there = now_.entry == presence::there;
     }
 
     action::where how_it_enters() const {
@@ -336,6 +332,15 @@ private:
         now_.is = now_.entry == presence::absent    ? phase::outside
                   : now_.core_knows == told::queued ? phase::waiting
                                                     : phase::inside;
+        if (now_.asked) return answer(why);
+        tell(kind::retry);
+    }
+
+    // Not known, or not allowed. Without an entry, only its lease is left, which ends by itself.
+    void not_withdrawn(const spi::claim_answer& why) {
+        const bool only_a_lease = now_.entry == presence::absent && !may_come_back();
+        if (why.is == claim_is::refused || only_a_lease) return end_with(std::exchange(now_.because, {}));
+        now_.is = now_.core_knows == told::queued ? phase::waiting : phase::inside;
         if (now_.asked) return answer(why);
         tell(kind::retry);
     }
@@ -444,6 +449,7 @@ queued_claim::actions queued_claim::release() {
     now_.release_asked = true;
     const bool left_before = now_.is == phase::leaving || now_.is == phase::settling;
     if (left_before && now_.pending != 0) return {};
+    if (now_.is == phase::withdrawing && !rules_.ordered) now_.removal_unanswered = now_.unsettled = true;
     does.answer(cancelled());
     if (now_.ended == facts::end::none) now_.ended = facts::end::by_release;
     if (!left_before) does.tell(kind::unwatch);

@@ -44,10 +44,11 @@
 //   answer to one that is no longer waited for changes nothing but what is known to be on its way.
 //
 // How a store uses it
-//   One machine a claim, guarded by the store's mutex. Call an event, let the mutex go, carry out the actions in order. Every
-//   action with a ticket is answered by exactly one of the events that stand beside it, or by failed().
+//   One machine a claim, guarded by the store's mutex. Call an event, let the mutex go, carry out the actions in order; but tell
+//   the core last (answer, granted, lost, released), since it may ask for the next thing at once. Every action with a ticket is answered by exactly one of the events that stand beside it, or by failed().
 //   How the line is read (in part, from a cache, for many claims at once) is the store's affair, and so is how a lease is come
-//   by before `enter`. The store keeps the callers' replies; `answer` and `released` are for all of them.
+//   by before `enter`. The store keeps the callers' replies; `answer` and `released` are for all that it has when the event is
+//   called: take them before the mutex is let go, since whoever asks after that is answered apart.
 #pragma once
 
 #include "base/line.hpp"
@@ -138,6 +139,7 @@ public:
         bool asked = false;             // read: somebody waits for an answer
         bool late = false;              // remove
         bool again = false;             // remove
+        bool there = false;             // remove: it was seen in the line
         line_verdict verdict{};         // exchange, watch
         spi::claim_answer answer_is{};  // answer, granted
         spi::release_answer released_as = spi::release_answer::unknown;

@@ -411,6 +411,14 @@ TEST(queued_claim_test, a_refusal_is_final) {
     EXPECT_EQ(one.the(kind::answer).answer_is.reason, errc::denied);
 }
 
+TEST(queued_claim_test, a_refusal_is_told_even_if_its_lease_cannot_be_ended) {
+    driven one(queued_claim::rules{.ends_own_lease = true});
+    one.enter();
+    EXPECT_THAT(one.fails(fate::not_done, denied()), ElementsAre(kind::remove));
+    EXPECT_THAT(one.fails(fate::unsure), ElementsAre(kind::answer, kind::unwatch, kind::forget));
+    EXPECT_EQ(one.the(kind::answer).answer_is.reason, errc::denied);
+}
+
 TEST(queued_claim_test, a_read_that_nobody_waits_for_is_repeated) {
     driven one;
     one.wait();

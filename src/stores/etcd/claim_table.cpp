@@ -1,0 +1,171 @@
+#include "stores/etcd/claim_table.hpp"
+
+#include <chrono>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+using phase = base::queued_claim::phase;
+
+// How long an ended claim is remembered.
+constexpr std::chrono::seconds remembered_for{10};
+
+bool waits(const claim_record& claim) {
+    return claim.machine.is() == phase::waiting || claim.machine.is() == phase::reading;
+}
+
+}  // namespace
+
+// The least number that is free.
+unsigned claim_table::take_slot(const std::string& name) {
+    std::set<unsigned>& taken = slots_[name];
+    unsigned n = 0;
+    for (const unsigned each : taken)
+        if (each == n) ++n;
+    taken.insert(n);
+    return n;
+}
+
+record claim_table::record_of(const spi::claim_request& wanted, const lock&) {
+    record& known = claims_[wanted.id];
+    if (known) return known;
+    const bool renewed = wanted.renew == renew::on;
+    const bool detached = wanted.kept_by == kept_by::lease;
+    const bool own_lease = !renewed || detached || !parts_->keys.native();
+    const bool replaces = wanted.instead_of != claim_id{};
+    known = std::make_shared<claim_record>(base::queued_claim::rules{
+        .looks_first =
+            own_lease && !replaces,  // a lease of its own is not worth the trouble if somebody holds the lock
+        .confirms = true,
+        .ends_own_lease = own_lease,
+        .replaces = replaces,
+        .capacity = wanted.capacity});
+    known->name = wanted.name;
+    known->id = wanted.id;
+    known->line_id = line_id_of(wanted.id);
+    known->life = wanted.lease.value_or(std::chrono::seconds{30});
+    known->renewed = renewed;
+    known->detached = detached;
+    known->own_lease = own_lease;
+    if (parts_->keys.native() && !detached) known->slot = take_slot(known->name);
+    known->at = place_of(known->name, known->id, known->slot);
+    known->mine = {.at = {.id = known->line_id,
+                          .capacity = wanted.capacity,
+                          .weight = wanted.weight,
+                          .instead_of = wanted.instead_of},
+                   .own_lease = own_lease,
+                   .detached = detached,
+                   .pid = parts_->context.pid,
+                   .host = parts_->context.host,
+                   .label = std::string(wanted.label)};
+    return known;
+}
+
+record claim_table::find(const claim_id& id, const lock&) const {
+    const auto it = claims_.find(id);
+    return it != claims_.end() ? it->second : nullptr;
+}
+
+std::vector<record> claim_table::all_on(const std::shared_ptr<lease>& which, const lock&) const {
+    std::vector<record> some;
+    for (const auto& [id, claim] : claims_)
+        if (claim->on == which) some.push_back(claim);
+    return some;
+}
+
+std::vector<record> claim_table::all(const lock&) const {
+    std::vector<record> some;
+    for (const auto& [id, claim] : claims_) some.push_back(claim);
+    return some;
+}
+
+// What of it may still arrive must not meet another claim under the same key.
+void claim_table::forget(const record& claim) {
+    const lock held{mutex_};
+    const auto it = claims_.find(claim->id);
+    if (it == claims_.end() || it->second != claim) return;
+    claims_.erase(it);
+    if (const auto tail = tails_.find(claim->name); tail != tails_.end() && tail->second.lock() == claim)
+        tails_.erase(tail);
+    if (!claim->slot || !claim->machine.quiet()) return;
+    const auto taken = slots_.find(claim->name);
+    taken->second.erase(*claim->slot);
+    if (taken->second.empty()) slots_.erase(taken);
+}
+
+place claim_table::place_of(std::string_view name, const claim_id& id, std::optional<unsigned> slot) const {
+    const key_layout& keys = parts_->keys;
+    return {.folder = keys.folder_of(name),
+            .key = slot ? keys.key_of(name, me_, *slot) : keys.key_of(name, id),
+            .gone_key = keys.gone_key_of(id)};
+}
+
+claim_id claim_table::line_id_of(const claim_id& id) const {
+    return parts_->keys.native() ? id : claim_id{{0, static_cast<std::uint64_t>(lease_of(id))}};
+}
+
+void claim_table::remember(const std::string& name, const claim_id& id, std::optional<spi::release_answer> reply) {
+    const lock held{mutex_};
+    const spi::time_point now = parts_->context.clock.now();
+    const auto [it, first] = ended_.try_emplace({id, name}, ended_claim{reply, now + remembered_for});
+    if (!first && reply && !it->second.reply) it->second = {reply, now + remembered_for};
+    if (ended_.size() < sweep_at_) return;
+    std::erase_if(ended_, [&](const auto& one) { return one.second.until < now; });
+    sweep_at_ = 2 * ended_.size() + 1000;
+}
+
+bool claim_table::was_released(std::string_view name, const claim_id& id) {
+    const lock held{mutex_};
+    const auto it = ended_.find({id, std::string(name)});
+    return it != ended_.end() && it->second.until >= parts_->context.clock.now();
+}
+
+std::optional<spi::release_answer> claim_table::remembered(std::string_view name, const claim_id& id) {
+    const lock held{mutex_};
+    const auto it = ended_.find({id, std::string(name)});
+    if (it == ended_.end() || it->second.until < parts_->context.clock.now()) return std::nullopt;
+    return it->second.reply;
+}
+
+bool claim_table::leaves(const std::string& name, const claim_id& id, const lock& held) const {
+    const record ours = find(id, held);
+    return (ours && ours->machine.leaves()) || ended_.contains({id, name});
+}
+
+std::optional<claim_record::neighbour> claim_table::tail_before(const claim_record& claim, const lock&) {
+    if (claim.mine.at.weight != claim.mine.at.capacity || claim.mine.at.to_be_exchanged()) return std::nullopt;
+    const auto it = tails_.find(claim.name);
+    if (it == tails_.end()) return std::nullopt;
+    const record last = it->second.lock();
+    if (last && waits(*last) && last->mine.at.capacity == claim.mine.at.capacity && !last->neighbours.empty())
+        return last->neighbours.front();
+    tails_.erase(it);
+    return std::nullopt;
+}
+
+void claim_table::note_neighbours(const record& claim, const line& found, const base::line_verdict& judged,
+                                  const spi::standing& now, const lock&) {
+    claim->neighbours.clear();
+    if (!found.missing_before) return;
+    claim->neighbours.push_back({claim->at.key, claim->arrived});
+    for (const claim_id& id : judged.watch)
+        if (const entry* one = found.find(id)) claim->neighbours.push_back({one->key, one->at.arrived});
+    const record last = tails_[claim->name].lock();
+    std::optional<mortise::holder> before = last ? last->standing.holder : claim->standing.holder;
+    claim->standing = now;
+    if (!claim->standing.holder) claim->standing.holder = std::move(before);
+    claim->read_at = parts_->context.clock.now();
+    if (!last || !waits(*last) || last->arrived < claim->arrived) tails_[claim->name] = claim;
+}
+
+bool claim_table::has_floor(const std::string& name) {
+    const lock held{mutex_};
+    return floors_.contains(name);
+}
+
+void claim_table::floor_wiped(const std::string& name) {
+    const lock held{mutex_};
+    floors_.erase(name);
+}
+
+}  // namespace mortise::inline v0::stores::etcd

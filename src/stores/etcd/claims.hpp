@@ -1,0 +1,95 @@
+// The claims of a client: what base::queued_claim decides is carried out here, as requests to etcd.
+//
+//   claim --> a lease --> enter the line --> judge what was read (base/line.hpp)
+//                              ^                |- holds: granted
+//                              |                |- waits: watch those that judge() names
+//                              +-- look again <-+    one of them has gone
+//
+// A claim's key is written by one transaction, which also reads the line; so a free lock is taken in one trip. Whoever was
+// woken reads the line once more, and finds its own key there or does not.
+//
+//   claims --> line_reader, removals, hold_watch --> claim_table --> claim_record --> base::queued_claim
+#pragma once
+
+#include "base/queued_claim.hpp"
+#include "stores/etcd/claim_table.hpp"
+#include "stores/etcd/client_parts.hpp"
+#include "stores/etcd/hold_watch.hpp"
+#include "stores/etcd/line_reader.hpp"
+#include "stores/etcd/removals.hpp"
+
+#include <mortise/claim_id.hpp>
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace mortise::inline v0::stores::etcd {
+
+class claims : public std::enable_shared_from_this<claims> {
+public:
+    explicit claims(std::shared_ptr<client_parts> parts);
+
+    void start();  // once it is shared
+
+    void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done);
+    void release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done);
+    void close() noexcept;
+
+    const std::shared_ptr<claim_table>& table() const { return table_; }
+
+private:
+    using machine = base::queued_claim;
+    using action = base::queued_claim::action;
+    using ticket = base::queued_claim::ticket;
+
+    // What follows from an event, with all that belongs to it; carried out when the mutex is let go.
+    struct step {
+        machine::actions todo{};
+        std::vector<spi::reply<spi::claim_answer>> asked{};
+        std::vector<spi::reply<spi::release_answer>> released{};
+        std::shared_ptr<lease> on{};
+    };
+    template <class Event>
+    void on(const record& claim, Event event, const line* found = nullptr);
+    void carry_out(const record& claim, step now, const line* found);
+    void tell(const record& claim, step now);
+    spi::claim_answer with_terms(spi::claim_answer reply, const std::shared_ptr<lease>& lease_of_it) const;
+    void failed(const record& claim, ticket of, const outcome& reply);
+    void failed(const record& claim, ticket of, machine::fate what, const spi::claim_answer& why);
+
+    void enter(const record& claim, const action& what);
+    void send_entry(const record& claim, const action& what);
+    void entered(const record& claim, const action& what, const outcome& reply, const txn_said& read,
+                 const std::optional<claim_record::neighbour>& behind);
+    void entered_behind(const record& claim, ticket of, const claim_record::neighbour& tail, const txn_said& read);
+    void read(const record& claim, const action& what);
+    void seen(const record& claim, ticket of, const line& found);
+    machine::line_view view_of(const record& claim, const line& found, const claim_table::lock& held);
+    machine::line_view view_from_outside(const record& claim, const line& found, const claim_table::lock& held);
+    void exchange(const record& claim, const action& what, const line& found);
+    void stamp(const record& claim, const action& what, const line& found);
+    void written(const record& claim, const action& what, const entry& changed, const outcome& reply,
+                 const txn_said& read);
+    void confirm(const record& claim, ticket of);
+    void watch(const record& claim, const base::line_verdict& verdict, const line& found);
+    void unwatch(const record& claim);
+    void retry_later(const record& claim, spi::duration pause);
+    void old_gone(const record& claim);
+    void lease_gone(const std::shared_ptr<lease>& which);
+    void retire(const std::shared_ptr<lease>& which);
+    void revoke_when_unused(const std::shared_ptr<lease>& which);
+
+    const std::shared_ptr<client_parts> parts_;
+    const std::shared_ptr<claim_table> table_;
+    std::shared_ptr<line_reader> reader_;
+    std::shared_ptr<removals> removals_;
+    std::shared_ptr<hold_watch> holds_;
+    std::atomic<bool> closed_{false};
+};
+
+}  // namespace mortise::inline v0::stores::etcd

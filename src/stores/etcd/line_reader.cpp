@@ -1,0 +1,117 @@
+#include "stores/etcd/line_reader.hpp"
+
+#include "stores/etcd/requests.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+// For etcd, to read a part of a line is as much work as to read all of it. So long is what was read of a long one good enough
+// to tell who holds.
+constexpr std::chrono::minutes read_again_after{5};
+
+}  // namespace
+
+// Nothing is asked any more for a claim that was released meanwhile.
+members::made_late line_reader::while_wanted(const record& claim, std::string request) const {
+    const bool left = [&] {
+        const auto held = table_->locked();
+        return claim->machine.leaves();
+    }();
+    return [table = table_, claim, left, request = std::move(request)]() mutable -> std::optional<std::string> {
+        const auto held = table->locked();
+        if (!left && claim->machine.leaves()) return std::nullopt;
+        return std::move(request);
+    };
+}
+
+void line_reader::read(const record& claim, bool asked, then done) {
+    std::vector<claim_record::neighbour> before;
+    bool whole = false;
+    bool at_a_glance = false;
+    {
+        const auto held = table_->locked();
+        whole = claim->arrived == 0 || std::exchange(claim->read_whole, false);
+        if (asked && parts_->context.clock.now() - claim->read_at < read_again_after) before = claim->neighbours;
+        at_a_glance = !asked && claim->few_wait && claim->mine.at.weight == claim->mine.at.capacity;
+    }
+    if (whole) return read_whole(claim, std::move(done));
+    if (!before.empty()) return peek(claim, std::move(before), std::move(done));
+    if (at_a_glance) return glance(claim, std::move(done));
+    read_near(claim, asked, std::move(done));
+}
+
+// In a long line nothing has changed while the claim and those it waits for are there.
+void line_reader::peek(const record& claim, std::vector<claim_record::neighbour> before, then done) {
+    std::vector<std::string> keys;
+    for (const auto& one : before) keys.push_back(one.key);
+    parts_->cluster->ask_in_turn(method::txn, while_wanted(claim, peek_request(keys)), parts_->settings.timeout,
+                                 [self = shared_from_this(), claim, before = std::move(before), done = std::move(done)](
+                                     const outcome& reply, const std::string& bytes) mutable {
+                                     if (!reply.ok()) return done({.reply = reply});
+                                     const auto created = read_peek(bytes);
+                                     if (std::ranges::equal(created, before, {}, {}, &claim_record::neighbour::created))
+                                         return done({.reply = reply, .unchanged = true});
+                                     self->read_near(claim, true, std::move(done));
+                                 });
+}
+
+// The member that told it knows already, so it need not ask the others whether this is the newest. Once a claim that admits no
+// other holds, it holds for as long as its key is there; so an old answer can only say too late that it does. A key that went
+// and came again has lost its place: what is older than that is not believed. For all else, and if it does not hold, the
+// line is read as it is now.
+void line_reader::glance(const record& claim, then done) {
+    parts_->cluster->ask_in_turn(method::txn, while_wanted(claim, glance_request(claim->at.folder)),
+                                 parts_->settings.timeout,
+                                 [self = shared_from_this(), claim, done = std::move(done)](
+                                     const outcome& reply, const std::string& bytes) mutable {
+                                     txn_said read;
+                                     if (reply.ok()) read = read_txn(self->parts_->keys, claim->at.folder, bytes);
+                                     std::int64_t seen_at = 0;
+                                     {
+                                         const auto held = self->table_->locked();
+                                         seen_at = claim->seen_at;
+                                     }
+                                     if (read.found && read.found->says_that_it_holds(claim->line_id, seen_at))
+                                         return done({.reply = reply, .found = std::move(read.found)});
+                                     self->read_near(claim, false, std::move(done));
+                                 });
+}
+
+void line_reader::read_near(const record& claim, bool asked, then done) {
+    std::uint64_t up_to = 0;
+    {
+        const auto held = table_->locked();
+        up_to = claim->arrived;
+    }
+    parts_->cluster->ask_in_turn(
+        method::txn, while_wanted(claim, read_end_request(claim->at.folder, up_to, asked)), parts_->settings.timeout,
+        [self = shared_from_this(), claim, done = std::move(done)](const outcome& reply,
+                                                                   const std::string& bytes) mutable {
+            txn_said read;
+            if (reply.ok()) read = read_txn(self->parts_->keys, claim->at.folder, bytes);
+            if (!read.found) return done({.reply = reply});
+            read.found->missing_after = true;
+            // If it is not there, it may have come again.
+            const bool tells = read.found->find(claim->line_id) != nullptr && read.found->judge(claim->line_id);
+            if (!tells) return self->read_whole(claim, std::move(done));
+            done({.reply = reply, .found = std::move(read.found)});
+        });
+}
+
+void line_reader::read_whole(const record& claim, then done) {
+    parts_->cluster->ask_in_turn(method::txn, while_wanted(claim, read_request(claim->at.folder)),
+                                 parts_->settings.timeout,
+                                 [self = shared_from_this(), claim, done = std::move(done)](
+                                     const outcome& reply, const std::string& bytes) mutable {
+                                     txn_said read;
+                                     if (reply.ok()) read = read_txn(self->parts_->keys, claim->at.folder, bytes);
+                                     done({.reply = reply, .found = std::move(read.found)});
+                                 });
+}
+
+}  // namespace mortise::inline v0::stores::etcd

@@ -1,0 +1,44 @@
+// Reads the line of a claim: of a long one what is near, and the whole only if that does not tell how the claim stands.
+#pragma once
+
+#include "stores/etcd/claim_table.hpp"
+#include "stores/etcd/client_parts.hpp"
+#include "stores/etcd/outcome.hpp"
+
+#include <mortise/config.hpp>
+#include <mortise/unique_function.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace mortise::inline v0::stores::etcd {
+
+class line_reader : public std::enable_shared_from_this<line_reader> {
+public:
+    struct reading {
+        outcome reply{};
+        std::optional<line> found{};  // none: it was not read
+        bool unchanged = false;       // nor need it be: the claim waits as it did before
+    };
+    using then = unique_function<void(const reading&)>;
+
+    line_reader(std::shared_ptr<const client_parts> parts, std::shared_ptr<claim_table> table)
+        : parts_(std::move(parts)), table_(std::move(table)) {}
+
+    // For a claim that is in the line, or was. `asked`: for the core, which asks whether anything has changed.
+    void read(const record& claim, bool asked, then done);
+    // All of it, also for a claim that leaves.
+    void read_whole(const record& claim, then done);
+
+private:
+    void peek(const record& claim, std::vector<claim_record::neighbour> before, then done);
+    void glance(const record& claim, then done);
+    void read_near(const record& claim, bool asked, then done);
+    members::made_late while_wanted(const record& claim, std::string request) const;
+
+    const std::shared_ptr<const client_parts> parts_;
+    const std::shared_ptr<claim_table> table_;
+};
+
+}  // namespace mortise::inline v0::stores::etcd
