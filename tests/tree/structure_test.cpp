@@ -25,7 +25,6 @@ const std::map<std::string, std::string> known_cycles{
     {"src/stores/etcd", "being split"},
 };
 const std::map<std::string, std::string> known_classes{
-    {"src/stores/etcd/desk.hpp desk", "being split"},
 };
 // clang-format on
 

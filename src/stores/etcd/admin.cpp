@@ -34,7 +34,8 @@ struct admin::survey : std::enable_shared_from_this<survey> {
     void page(const std::string& from) {
         of->parts_->cluster->look_up(
             method::range, all_request(from, of->parts_->keys.everything(), keys_in_a_page),
-            of->parts_->settings.timeout, [self = shared_from_this()](const outcome& reply, const std::string& bytes) {
+            of->parts_->settings.timeout,
+            [self = shared_from_this()](const rpc_result& reply, const std::string& bytes) {
                 rpc::range_response read;
                 if (!reply.ok() || !decode(bytes, read))
                     return self->done({.failed = reply.ok() ? make_error_code(errc::unreachable) : reply.reason,
@@ -84,7 +85,7 @@ struct admin::survey : std::enable_shared_from_this<survey> {
     void ask_for(std::int64_t lease, std::vector<std::size_t> holds) {
         of->parts_->cluster->look_up(
             method::left_of_lease, lease_request(lease), of->parts_->settings.timeout,
-            [self = shared_from_this(), holds = std::move(holds)](const outcome& reply, const std::string& bytes) {
+            [self = shared_from_this(), holds = std::move(holds)](const rpc_result& reply, const std::string& bytes) {
                 rpc::lease_response left;
                 if (reply.ok() && decode(bytes, left) && left.ttl > 0)
                     for (const std::size_t i : holds) self->all.holds[i].lease_left = std::chrono::seconds{left.ttl};
@@ -113,8 +114,8 @@ void admin::break_hold(const spi::break_request& which, spi::reply<spi::break_an
     parts_->cluster->look_up(
         method::txn, read_request(folder), parts_->settings.timeout,
         [self = shared_from_this(), folder, counter = which.counter, done = std::move(done)](
-            const outcome& reply, const std::string& bytes) mutable {
-            const txn_said read = reply.ok() ? read_txn(self->parts_->keys, folder, bytes) : txn_said{};
+            const rpc_result& reply, const std::string& bytes) mutable {
+            const txn_reply read = reply.ok() ? read_txn(self->parts_->keys, folder, bytes) : txn_reply{};
             if (!read.found) return done(unknown);
             const auto shape = read.found->shape();
             const auto it = std::ranges::find_if(read.found->entries, [&](const entry& one) {
@@ -124,8 +125,8 @@ void admin::break_hold(const spi::break_request& which, spi::reply<spi::break_an
             if (it == read.found->entries.end()) return done(not_held);
             self->parts_->cluster->ask(
                 method::txn, take_away_request(it->key, it->modified), self->parts_->settings.timeout,
-                [self, its = *it, done = std::move(done)](const outcome& told, const std::string& text) mutable {
-                    const txn_said end = told.ok() ? read_txn(self->parts_->keys, {}, text) : txn_said{};
+                [self, its = *it, done = std::move(done)](const rpc_result& told, const std::string& text) mutable {
+                    const txn_reply end = told.ok() ? read_txn(self->parts_->keys, {}, text) : txn_reply{};
                     if (!end.read) return done(unknown);
                     if (end.succeeded && its.own_lease) self->parts_->leases->revoke(its.lease, {});
                     done(end.succeeded ? broken : not_held);

@@ -1,7 +1,7 @@
 // What a request that failed means for the claim that made it.
 #pragma once
 
-#include "stores/etcd/outcome.hpp"
+#include "stores/etcd/rpc_result.hpp"
 
 #include <mortise/config.hpp>
 #include <mortise/error.hpp>
@@ -9,9 +9,9 @@
 
 namespace mortise::inline v0::stores::etcd {
 
-inline spi::claim_answer answer_of(const outcome& failed) {
+inline spi::claim_answer answer_of(const rpc_result& failed) {
     using enum spi::claim_answer::verdict;
-    return {.is = failed.is == outcome::verdict::refused ? refused : unknown,
+    return {.is = failed.is == rpc_result::verdict::refused ? refused : unknown,
             .reason = failed.reason,
             .detail = failed.detail,
             .unreached = failed.unmet};

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/queued_claim.hpp"
-#include "stores/etcd/leases.hpp"
+#include "stores/etcd/lease_pool.hpp"
 #include "stores/etcd/requests.hpp"
 #include "stores/etcd/watcher.hpp"
 

@@ -22,7 +22,7 @@ using kind = base::queued_claim::action::kind;
 using where = base::queued_claim::action::where;
 using verdict = base::line_verdict::verdict;
 
-// How soon one that is next looks again while its watch is young, and how soon one that is near. See lookouts.hpp.
+// How soon one that is next looks again while its watch is young, and how soon one that is near. See watch_table.hpp.
 constexpr milliseconds next_looks{10};
 constexpr milliseconds near_looks{25};
 constexpr std::size_t near_place = 16;
@@ -41,12 +41,14 @@ constexpr std::chrono::seconds retired_for{10};
 // How long a client that goes waits for its leases to be revoked. They would end by themselves.
 constexpr milliseconds last_wait{250};
 
-entering mode_of(where how) {
-    return how == where::at_end ? entering::anyhow : how == where::if_empty ? entering::if_empty : entering::if_same;
+entry_mode mode_of(where how) {
+    return how == where::at_end     ? entry_mode::anyhow
+           : how == where::if_empty ? entry_mode::if_empty
+                                    : entry_mode::if_same;
 }
 
-fate fate_of(const outcome& reply) {
-    return reply.is == outcome::verdict::unknown && reply.reason != errc::cancelled ? fate::unsure : fate::not_done;
+fate fate_of(const rpc_result& reply) {
+    return reply.is == rpc_result::verdict::unknown && reply.reason != errc::cancelled ? fate::unsure : fate::not_done;
 }
 
 spi::claim_answer not_known(std::string detail = {}) {
@@ -59,7 +61,7 @@ claims::claims(std::shared_ptr<client_parts> parts)
     : parts_(std::move(parts)), table_(std::make_shared<claim_table>(parts_)) {}
 
 void claims::start() {
-    parts_->leases = std::make_shared<lease_book>(parts_->cluster, parts_->context.clock, parts_->settings.timeout,
+    parts_->leases = std::make_shared<lease_pool>(parts_->cluster, parts_->context.clock, parts_->settings.timeout,
                                                   [weak = weak_from_this()](const std::shared_ptr<lease>& which) {
                                                       if (const auto self = weak.lock()) self->lease_gone(which);
                                                   });
@@ -230,13 +232,13 @@ void claims::tell(const record& claim, step now) {
 spi::claim_answer claims::with_terms(spi::claim_answer reply, const std::shared_ptr<lease>& lease_of_it) const {
     if (reply.is != claim_is::granted) return reply;
     if (!lease_of_it) return not_known();
-    const lease_book::terms terms = parts_->leases->terms_of(*lease_of_it);
+    const lease_pool::terms terms = parts_->leases->terms_of(*lease_of_it);
     reply.grant.lease = terms.life;
     reply.grant.counted_from = terms.proven;
     return reply;
 }
 
-void claims::failed(const record& claim, ticket of, const outcome& reply) {
+void claims::failed(const record& claim, ticket of, const rpc_result& reply) {
     failed(claim, of, fate_of(reply), reply.ok() ? not_understood() : answer_of(reply));
 }
 
@@ -267,7 +269,7 @@ void claims::enter(const record& claim, const action& what) {
         ready = claim->on != nullptr;
     }
     if (ready) return send_entry(claim, what);
-    auto then = [self = shared_from_this(), claim, what](const outcome& reply, const std::shared_ptr<lease>& given) {
+    auto then = [self = shared_from_this(), claim, what](const rpc_result& reply, const std::shared_ptr<lease>& given) {
         if (!reply.ok()) return self->failed(claim, what.ticket, fate::not_done, answer_of(reply));
         {
             const auto held = self->table_->locked();
@@ -297,15 +299,15 @@ void claims::send_entry(const record& claim, const action& what) {
             return enter_request(claim->at, claim->mine.value(), with->on->id, mode_of(what.how), claim->line_read_at);
         },
         parts_->settings.timeout,
-        [self = shared_from_this(), claim, what, with](const outcome& reply, const std::string& bytes) {
-            txn_said read;
+        [self = shared_from_this(), claim, what, with](const rpc_result& reply, const std::string& bytes) {
+            txn_reply read;
             if (reply.ok()) read = read_txn(self->parts_->keys, claim->at.folder, bytes);
             if (reply.no_lease) self->parts_->leases->forget(with->on);
             self->entered(claim, what, reply, read, with->behind);
         });
 }
 
-void claims::entered(const record& claim, const action& what, const outcome& reply, const txn_said& read,
+void claims::entered(const record& claim, const action& what, const rpc_result& reply, const txn_reply& read,
                      const std::optional<claim_record::neighbour>& behind) {
     const ticket of = what.ticket;
     if (reply.no_lease)  // with another one, then
@@ -333,7 +335,8 @@ void claims::entered(const record& claim, const action& what, const outcome& rep
 }
 
 // In a long line, which was not read.
-void claims::entered_behind(const record& claim, ticket of, const claim_record::neighbour& tail, const txn_said& read) {
+void claims::entered_behind(const record& claim, ticket of, const claim_record::neighbour& tail,
+                            const txn_reply& read) {
     const entry* last = read.succeeded && !read.found->entries.empty() ? &read.found->entries.front() : nullptr;
     if (last == nullptr || last->at.arrived != tail.created)
         return on(claim, [&](machine& its) { return its.entered(of); });
@@ -447,8 +450,8 @@ void claims::exchange(const record& claim, const action& what, const line& found
     parts_->cluster->ask(
         method::txn, exchange_request(claim->at, changed.value(), lease_of_it->id, old.key, guards, found.floor),
         parts_->settings.timeout,
-        [self = shared_from_this(), claim, what, changed](const outcome& reply, const std::string& bytes) {
-            const txn_said read = reply.ok() ? read_txn(self->parts_->keys, {}, bytes) : txn_said{};
+        [self = shared_from_this(), claim, what, changed](const rpc_result& reply, const std::string& bytes) {
+            const txn_reply read = reply.ok() ? read_txn(self->parts_->keys, {}, bytes) : txn_reply{};
             self->written(claim, what, changed, reply, read);
         });
 }
@@ -464,14 +467,14 @@ void claims::stamp(const record& claim, const action& what, const line& found) {
     changed.at.stamped = true;
     parts_->cluster->ask(
         method::txn, stamp_request(mine, changed.value(), found.floor, claim->at.folder), parts_->settings.timeout,
-        [self = shared_from_this(), claim, what, changed](const outcome& reply, const std::string& bytes) {
-            const txn_said read = reply.ok() ? read_txn(self->parts_->keys, {}, bytes) : txn_said{};
+        [self = shared_from_this(), claim, what, changed](const rpc_result& reply, const std::string& bytes) {
+            const txn_reply read = reply.ok() ? read_txn(self->parts_->keys, {}, bytes) : txn_reply{};
             self->written(claim, what, changed, reply, read);
         });
 }
 
-void claims::written(const record& claim, const action& what, const entry& changed, const outcome& reply,
-                     const txn_said& read) {
+void claims::written(const record& claim, const action& what, const entry& changed, const rpc_result& reply,
+                     const txn_reply& read) {
     if (!read.read)
         return failed(claim, what.ticket, reply.ok() ? fate::unsure : fate_of(reply), not_known(reply.detail));
     const auto counter = static_cast<std::uint64_t>(read.revision);
@@ -491,12 +494,12 @@ void claims::confirm(const record& claim, ticket of) {
         lease_of_it = claim->on;
     }
     if (!lease_of_it) return failed(claim, of, fate::not_done, not_known());
-    const lease_book::terms known = parts_->leases->terms_of(*lease_of_it);
+    const lease_pool::terms known = parts_->leases->terms_of(*lease_of_it);
     const spi::duration age = parts_->context.clock.now() - known.proven;
     const auto confirmed = [of](machine& its) { return its.confirmed(of); };
     if (age < (claim->renewed ? known.life / 2 : known.life / 20)) return on(claim, confirmed);
-    parts_->leases->keep(lease_of_it, [self = shared_from_this(), claim, of, confirmed](lease_book::answer is) {
-        if (is == lease_book::answer::alive) return self->on(claim, confirmed);
+    parts_->leases->keep(lease_of_it, [self = shared_from_this(), claim, of, confirmed](lease_pool::answer is) {
+        if (is == lease_pool::answer::alive) return self->on(claim, confirmed);
         self->failed(claim, of, fate::not_done, not_known("its lease was not confirmed"));
     });
 }
@@ -620,7 +623,7 @@ void claims::close() noexcept {
     const auto all = std::make_shared<parting>();
     all->left = going.size();
     for (const std::int64_t id : going)
-        parts_->leases->revoke(id, [all](const outcome&) {
+        parts_->leases->revoke(id, [all](const rpc_result&) {
             std::scoped_lock guard{all->mutex};
             if (--all->left == 0) all->over.notify_all();
         });

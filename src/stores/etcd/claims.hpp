@@ -59,22 +59,22 @@ private:
     void carry_out(const record& claim, step now, const line* found);
     void tell(const record& claim, step now);
     spi::claim_answer with_terms(spi::claim_answer reply, const std::shared_ptr<lease>& lease_of_it) const;
-    void failed(const record& claim, ticket of, const outcome& reply);
+    void failed(const record& claim, ticket of, const rpc_result& reply);
     void failed(const record& claim, ticket of, machine::fate what, const spi::claim_answer& why);
 
     void enter(const record& claim, const action& what);
     void send_entry(const record& claim, const action& what);
-    void entered(const record& claim, const action& what, const outcome& reply, const txn_said& read,
+    void entered(const record& claim, const action& what, const rpc_result& reply, const txn_reply& read,
                  const std::optional<claim_record::neighbour>& behind);
-    void entered_behind(const record& claim, ticket of, const claim_record::neighbour& tail, const txn_said& read);
+    void entered_behind(const record& claim, ticket of, const claim_record::neighbour& tail, const txn_reply& read);
     void read(const record& claim, const action& what);
     void seen(const record& claim, ticket of, const line& found);
     machine::line_view view_of(const record& claim, const line& found, const claim_table::lock& held);
     machine::line_view view_from_outside(const record& claim, const line& found, const claim_table::lock& held);
     void exchange(const record& claim, const action& what, const line& found);
     void stamp(const record& claim, const action& what, const line& found);
-    void written(const record& claim, const action& what, const entry& changed, const outcome& reply,
-                 const txn_said& read);
+    void written(const record& claim, const action& what, const entry& changed, const rpc_result& reply,
+                 const txn_reply& read);
     void confirm(const record& claim, ticket of);
     void watch(const record& claim, const base::line_verdict& verdict, const line& found);
     void unwatch(const record& claim);

@@ -1,7 +1,7 @@
 // What the parts of a client share. All of it outlives them.
 #pragma once
 
-#include "stores/etcd/leases.hpp"
+#include "stores/etcd/lease_pool.hpp"
 #include "stores/etcd/members.hpp"
 #include "stores/etcd/names.hpp"
 #include "stores/etcd/settings.hpp"
@@ -19,7 +19,7 @@ struct client_parts {
     const spi::context context;
     const key_layout keys{settings};
     const std::shared_ptr<members> cluster;
-    std::shared_ptr<lease_book> leases{};
+    std::shared_ptr<lease_pool> leases{};
     std::shared_ptr<watcher> watches{};
 };
 

@@ -31,7 +31,7 @@ ending ending_of(const net::trouble& why, bool untouched) {
 connection::connection(settings how, net::endpoint where, spi::clock& clock, net::poller& sockets)
     : channel({.where = std::move(where), .called = "the member", .tls = how.tls, .timeout = how.timeout}, clock,
               sockets),
-      how_(std::move(how)),
+      settings_(std::move(how)),
       room_(std::make_unique<std::array<char, 65536>>()) {}
 
 // ---- asking
@@ -102,7 +102,7 @@ void connection::drop(ticket which) {
 void connection::established(lock& held) {
     heard_ = clock_.now();
     pinged_.reset();
-    session_.emplace(to_.where.shown(), how_.tls.on);
+    session_.emplace(to_.where.shown(), settings_.tls.on);
     for (const auto& [which, one] : pending_) put_forward(which, *one);
     came_up(held);
 }
@@ -220,7 +220,7 @@ void connection::look_after() {
     look_after_later();
     if (is_ != state::up) return;
     const spi::time_point now = clock_.now();
-    if (pinged_ && now - *pinged_ >= how_.timeout) return doom({errc::unreachable, "has not answered a ping"});
+    if (pinged_ && now - *pinged_ >= settings_.timeout) return doom({errc::unreachable, "has not answered a ping"});
     if (pinged_ || now - heard_ < silent_before_ping) return;
     pinged_ = now;
     session_->ping();

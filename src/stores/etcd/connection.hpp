@@ -70,7 +70,7 @@ private:
     bool took(const line& from, std::size_t bytes) override;
     void look_after();
 
-    const settings how_;
+    const settings settings_;
 
     std::optional<grpc_session> session_;
     ticket last_ticket_ = 0;

@@ -1,11 +1,11 @@
 #include "stores/etcd/etcd_store.hpp"
 
 #include "stores/etcd/admin.hpp"
-#include "stores/etcd/checkup.hpp"
 #include "stores/etcd/claims.hpp"
 #include "stores/etcd/client_parts.hpp"
 #include "stores/etcd/connection.hpp"
-#include "stores/etcd/promised.hpp"
+#include "stores/etcd/diagnostics.hpp"
+#include "stores/etcd/promises.hpp"
 #include "stores/etcd/renewals.hpp"
 #include "stores/etcd/settings.hpp"
 
@@ -23,7 +23,7 @@ public:
     }
     ~etcd_store() override { close(); }
 
-    const mortise::promises& promises() const noexcept override { return promised_; }
+    const mortise::promises& promises() const noexcept override { return promises_; }
     void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) override {
         claims_->claim(wanted, std::move(done));
     }
@@ -38,22 +38,22 @@ public:
         admin_->break_hold(which, std::move(done));
     }
     void check(spi::reply<std::vector<finding>> done) override {
-        check_up(parts_->settings, parts_->cluster, parts_->context.clock, std::move(done));
+        diagnose(parts_->settings, parts_->cluster, parts_->context.clock, std::move(done));
     }
     void will_sleep(bool whether) noexcept override { connection::will_wait(whether); }
-    void sleep(spi::sleeper& who) override { parts_->cluster->wait(who); }
-    void wake(spi::sleeper& who) noexcept override {
-        if (who.is.exchange(spi::sleeper::answered) == spi::sleeper::asleep) {
-            who.is.notify_one();
+    void sleep(spi::sleeper& caller) override { parts_->cluster->wait(caller); }
+    void wake(spi::sleeper& caller) noexcept override {
+        if (caller.is.exchange(spi::sleeper::answered) == spi::sleeper::asleep) {
+            caller.is.notify_one();
         } else {
-            parts_->cluster->nudge(who);
+            parts_->cluster->nudge(caller);
         }
     }
     void close() noexcept override { claims_->close(); }
 
 private:
     const std::shared_ptr<client_parts> parts_;
-    const mortise::promises promised_ = promised_by(parts_->settings);
+    const mortise::promises promises_ = promises_of(parts_->settings);
     const std::shared_ptr<claims> claims_ = std::make_shared<claims>(parts_);
     const std::shared_ptr<renewals> renewals_ = std::make_shared<renewals>(parts_, claims_->table());
     const std::shared_ptr<admin> admin_ = std::make_shared<admin>(parts_, claims_->table());

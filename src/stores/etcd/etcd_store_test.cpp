@@ -1,7 +1,7 @@
 // What only this store has.
 #include "stores/etcd/names.hpp"
-#include "stores/etcd/outcome.hpp"
 #include "stores/etcd/requests.hpp"
+#include "stores/etcd/rpc_result.hpp"
 
 #include <gtest/gtest.h>
 

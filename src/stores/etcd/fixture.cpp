@@ -36,10 +36,10 @@ public:
         const std::string prefix = url.substr(url.rfind("prefix=") + 7);
         std::ptrdiff_t keys = 0;
         const auto clean = [&] {  // the lease of a client that has gone is being revoked
-            const std::string said = cluster_->member(0).command("get --prefix --keys-only '" + prefix + "/'");
+            const std::string reply = cluster_->member(0).command("get --prefix --keys-only '" + prefix + "/'");
             // Marks of released ids go by themselves; a floor stays if the last to leave did not know of it.
             keys = 0;
-            std::istringstream lines{said};
+            std::istringstream lines{reply};
             for (std::string key; std::getline(lines, key);)
                 if (key.starts_with(prefix + "/") && !key.starts_with(prefix + "/%gone/") && !key.ends_with("/floor"))
                     ++keys;

@@ -67,7 +67,7 @@ ending reset_by(std::uint32_t error) {
 
 struct grpc_session::stream {
     std::string to_say{};  // with prefixes
-    std::size_t said = 0;
+    std::size_t reply = 0;
     bool last = false;     // nothing follows to_say
     bool waiting = false;  // nghttp2 waits to be told that there is more
     std::string heard{};   // a message, or its beginning
@@ -118,10 +118,10 @@ struct grpc_session::calls_from_below {
                                std::uint32_t* flags, nghttp2_data_source*, void* user) noexcept {
         stream* const one = self(user).find(which);
         if (one == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-        const std::size_t n = std::min(room, one->to_say.size() - one->said);
-        std::memcpy(into, one->to_say.data() + one->said, n);
-        one->said += n;
-        const bool all = one->said == one->to_say.size();
+        const std::size_t n = std::min(room, one->to_say.size() - one->reply);
+        std::memcpy(into, one->to_say.data() + one->reply, n);
+        one->reply += n;
+        const bool all = one->reply == one->to_say.size();
         if (all && one->last) *flags |= NGHTTP2_DATA_FLAG_EOF;
         if (n == 0 && !one->last) {
             one->waiting = true;
@@ -129,7 +129,7 @@ struct grpc_session::calls_from_below {
         }
         if (all) {
             one->to_say.clear();
-            one->said = 0;
+            one->reply = 0;
         }
         return static_cast<ssize_t>(n);
     }
@@ -289,7 +289,7 @@ void grpc_session::finished(number which) {
         how.code = of->http_status == 200 ? static_cast<int>(ending::internal) : code_of_http(of->http_status);
         how.text = "answered without a status of gRPC, and with HTTP's " + std::to_string(of->http_status);
     }
-    if (!of->last || of->said != of->to_say.size())
+    if (!of->last || of->reply != of->to_say.size())
         nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, which, NGHTTP2_CANCEL);
     end(which, std::move(how));
 }

@@ -50,9 +50,9 @@ void hold_watch::begin() {
 // Or so it seems: what was watched may have been compacted away.
 void hold_watch::look(const record& claim) {
     parts_->cluster->ask(method::txn, read_request(claim->at.folder), parts_->settings.timeout,
-                         [self = shared_from_this(), claim](const outcome& reply, const std::string& bytes) {
-                             const txn_said read =
-                                 reply.ok() ? read_txn(self->parts_->keys, claim->at.folder, bytes) : txn_said{};
+                         [self = shared_from_this(), claim](const rpc_result& reply, const std::string& bytes) {
+                             const txn_reply read =
+                                 reply.ok() ? read_txn(self->parts_->keys, claim->at.folder, bytes) : txn_reply{};
                              const bool gone = read.found && read.found->find(claim->line_id) == nullptr;
                              if (gone) return self->gone_(claim);
                              {

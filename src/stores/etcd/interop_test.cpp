@@ -85,7 +85,7 @@ TEST_F(etcd_interop, go_concurrency_mutex_and_mortise_exclude_each_other) {
     const auto times_by_go = static_cast<int>(testing::scale(300));
     std::atomic<int> ours{0};
     std::atomic<int> overlaps{0};
-    const std::string said = room / "said";
+    const std::string reply = room / "said";
     {
         std::vector<std::jthread> both;
         for (int t = 0; t < 2; ++t)
@@ -100,11 +100,11 @@ TEST_F(etcd_interop, go_concurrency_mutex_and_mortise_exclude_each_other) {
                 }
             });
         const std::string run = program + " " + all().addresses() + " go " + std::to_string(times_by_go) + " " +
-                                inside + " >" + said + " 2>&1";
+                                inside + " >" + reply + " 2>&1";
         EXPECT_EQ(std::system(run.c_str()), 0);
     }
     std::string last;
-    std::getline(std::ifstream{said}, last);
+    std::getline(std::ifstream{reply}, last);
     EXPECT_EQ(last, "overlaps 0");
     EXPECT_EQ(overlaps, 0);
     EXPECT_EQ(ours, 2 * times_by_us);

@@ -51,7 +51,7 @@ void line_reader::peek(const record& claim, std::vector<claim_record::neighbour>
     for (const auto& one : before) keys.push_back(one.key);
     parts_->cluster->ask_in_turn(method::txn, while_wanted(claim, peek_request(keys)), parts_->settings.timeout,
                                  [self = shared_from_this(), claim, before = std::move(before), done = std::move(done)](
-                                     const outcome& reply, const std::string& bytes) mutable {
+                                     const rpc_result& reply, const std::string& bytes) mutable {
                                      if (!reply.ok()) return done({.reply = reply});
                                      const auto created = read_peek(bytes);
                                      if (std::ranges::equal(created, before, {}, {}, &claim_record::neighbour::created))
@@ -68,8 +68,8 @@ void line_reader::glance(const record& claim, then done) {
     parts_->cluster->ask_in_turn(method::txn, while_wanted(claim, glance_request(claim->at.folder)),
                                  parts_->settings.timeout,
                                  [self = shared_from_this(), claim, done = std::move(done)](
-                                     const outcome& reply, const std::string& bytes) mutable {
-                                     txn_said read;
+                                     const rpc_result& reply, const std::string& bytes) mutable {
+                                     txn_reply read;
                                      if (reply.ok()) read = read_txn(self->parts_->keys, claim->at.folder, bytes);
                                      std::int64_t seen_at = 0;
                                      {
@@ -90,9 +90,9 @@ void line_reader::read_near(const record& claim, bool asked, then done) {
     }
     parts_->cluster->ask_in_turn(
         method::txn, while_wanted(claim, read_end_request(claim->at.folder, up_to, asked)), parts_->settings.timeout,
-        [self = shared_from_this(), claim, done = std::move(done)](const outcome& reply,
+        [self = shared_from_this(), claim, done = std::move(done)](const rpc_result& reply,
                                                                    const std::string& bytes) mutable {
-            txn_said read;
+            txn_reply read;
             if (reply.ok()) read = read_txn(self->parts_->keys, claim->at.folder, bytes);
             if (!read.found) return done({.reply = reply});
             read.found->missing_after = true;
@@ -107,8 +107,8 @@ void line_reader::read_whole(const record& claim, then done) {
     parts_->cluster->ask_in_turn(method::txn, while_wanted(claim, read_request(claim->at.folder)),
                                  parts_->settings.timeout,
                                  [self = shared_from_this(), claim, done = std::move(done)](
-                                     const outcome& reply, const std::string& bytes) mutable {
-                                     txn_said read;
+                                     const rpc_result& reply, const std::string& bytes) mutable {
+                                     txn_reply read;
                                      if (reply.ok()) read = read_txn(self->parts_->keys, claim->at.folder, bytes);
                                      done({.reply = reply, .found = std::move(read.found)});
                                  });

@@ -3,7 +3,7 @@
 
 #include "stores/etcd/claim_table.hpp"
 #include "stores/etcd/client_parts.hpp"
-#include "stores/etcd/outcome.hpp"
+#include "stores/etcd/rpc_result.hpp"
 
 #include <mortise/config.hpp>
 #include <mortise/unique_function.hpp>
@@ -17,7 +17,7 @@ namespace mortise::inline v0::stores::etcd {
 class line_reader : public std::enable_shared_from_this<line_reader> {
 public:
     struct reading {
-        outcome reply{};
+        rpc_result reply{};
         std::optional<line> found{};  // none: it was not read
         bool unchanged = false;       // nor need it be: the claim waits as it did before
     };

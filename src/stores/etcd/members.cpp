@@ -1,7 +1,7 @@
 #include "stores/etcd/members.hpp"
 
 #include "stores/etcd/connection.hpp"
-#include "stores/etcd/conversation.hpp"
+#include "stores/etcd/grpc_stream.hpp"
 #include "stores/etcd/rpc.hpp"
 
 #include <mortise/error.hpp>
@@ -41,9 +41,9 @@ struct call {
 
 class asked_members final : public members, public std::enable_shared_from_this<asked_members> {
 public:
-    asked_members(settings how, spi::clock& clock) : how_(std::move(how)), clock_(clock), sockets_(clock) {
-        for (std::size_t i = 0; i < how_.endpoints.size(); ++i)
-            lines_.push_back(std::make_shared<connection>(how_, how_.endpoint_of(i), clock, sockets_));
+    asked_members(settings how, spi::clock& clock) : settings_(std::move(how)), clock_(clock), sockets_(clock) {
+        for (std::size_t i = 0; i < settings_.endpoints.size(); ++i)
+            lines_.push_back(std::make_shared<connection>(settings_, settings_.endpoint_of(i), clock, sockets_));
     }
 
     void ask(const char* method, std::string request, spi::duration timeout, answered done) override {
@@ -58,17 +58,17 @@ public:
         send(method, std::move(request), timeout, std::move(done), member);
     }
     std::shared_ptr<stream> open(const char* method, stream::listener hears) override;
-    void give_up(const stream& silent) override { rotate(static_cast<const conversation&>(silent).member(), true); }
+    void give_up(const stream& silent) override { rotate(static_cast<const grpc_stream&>(silent).member(), true); }
 
-    std::size_t count() const override { return how_.endpoints.size(); }
-    const std::string& address_of(std::size_t member) const override { return how_.endpoints[member]; }
+    std::size_t count() const override { return settings_.endpoints.size(); }
+    const std::string& address_of(std::size_t member) const override { return settings_.endpoints[member]; }
 
-    void wait(spi::sleeper& who) override { lines_[current()]->wait(who); }
+    void wait(spi::sleeper& caller) override { lines_[current()]->wait(caller); }
     void serve(std::chrono::milliseconds at_most, const std::function<bool()>& enough) override {
         lines_[current()]->serve(at_most, enough);
     }
-    void nudge(const spi::sleeper& who) noexcept override {
-        for (const auto& one : lines_) one->nudge(who);
+    void nudge(const spi::sleeper& caller) noexcept override {
+        for (const auto& one : lines_) one->nudge(caller);
     }
 
     void guarded(unique_function<void()> what) override {
@@ -84,7 +84,7 @@ public:
     void close() noexcept override;
 
 private:
-    using admitted = unique_function<void(const outcome&, const std::string& token)>;
+    using admitted = unique_function<void(const rpc_result&, const std::string& token)>;
 
     std::size_t current() {
         std::scoped_lock guard{mutex_};
@@ -96,13 +96,13 @@ private:
               std::optional<std::size_t> member, bool harmless = false);
     void admit(const std::shared_ptr<call>& one);
     void take_turns();
-    void finish(const std::shared_ptr<call>& one, const outcome& said, const std::string& bytes);
+    void finish(const std::shared_ptr<call>& one, const rpc_result& reply, const std::string& bytes);
     void start(const std::shared_ptr<call>& one);
-    void ended(const std::shared_ptr<call>& one, const ending& said, const std::string& bytes);
-    void stream_ended(const std::shared_ptr<conversation>& one, const ending& said);
+    void ended(const std::shared_ptr<call>& one, const ending& reply, const std::string& bytes);
+    void stream_ended(const std::shared_ptr<grpc_stream>& one, const ending& reply);
     void rotate(std::size_t from, bool even_alone = false);
 
-    const settings how_;
+    const settings settings_;
     spi::clock& clock_;
     net::poller sockets_;
     std::vector<std::shared_ptr<connection>> lines_;  // as many as endpoints
@@ -111,7 +111,7 @@ private:
 
     std::mutex mutex_;
     std::size_t current_ = 0;
-    std::set<std::shared_ptr<conversation>> streams_;
+    std::set<std::shared_ptr<grpc_stream>> streams_;
     std::string token_;
     bool authenticating_ = false;
     std::vector<admitted> waiting_;           // for a token
@@ -122,11 +122,11 @@ private:
 };
 
 std::shared_ptr<stream> asked_members::open(const char* method, stream::listener hears) {
-    auto made = std::make_shared<conversation>(clock_, std::move(hears),
-                                               [weak = weak_from_this()](unique_function<void()> what) {
-                                                   if (const auto self = weak.lock()) self->guarded(std::move(what));
-                                               });
-    with_token([this, made, method](const outcome& admission, const std::string& token) {
+    auto made = std::make_shared<grpc_stream>(clock_, std::move(hears),
+                                              [weak = weak_from_this()](unique_function<void()> what) {
+                                                  if (const auto self = weak.lock()) self->guarded(std::move(what));
+                                              });
+    with_token([this, made, method](const rpc_result& admission, const std::string& token) {
         if (!admission.ok()) return made->fail(admission);
         std::size_t member = 0;
         {
@@ -135,26 +135,26 @@ std::shared_ptr<stream> asked_members::open(const char* method, stream::listener
             streams_.insert(made);
             member = current_;
         }
-        made->begin(member, lines_[member], method, token, [weak = weak_from_this(), made](const ending& said) {
-            if (const auto self = weak.lock()) self->stream_ended(made, said);
+        made->begin(member, lines_[member], method, token, [weak = weak_from_this(), made](const ending& reply) {
+            if (const auto self = weak.lock()) self->stream_ended(made, reply);
         });
     });
     return made;
 }
 
-void asked_members::stream_ended(const std::shared_ptr<conversation>& one, const ending& said) {
+void asked_members::stream_ended(const std::shared_ptr<grpc_stream>& one, const ending& reply) {
     {
         std::scoped_lock guard{mutex_};
         streams_.erase(one);
     }
-    if (is_trouble_of_the_member(said)) rotate(one->member());
-    outcome end = outcome::of(said, address_of(one->member()), how_);
-    if (end.ok()) end = {.is = outcome::verdict::unknown, .reason = errc::unreachable};
+    if (is_trouble_of_the_member(reply)) rotate(one->member());
+    rpc_result end = rpc_result::of(reply, address_of(one->member()), settings_);
+    if (end.ok()) end = {.is = rpc_result::verdict::unknown, .reason = errc::unreachable};
     one->fail(end);
 }
 
 void asked_members::with_token(admitted then) {
-    if (how_.user.empty()) return then({.is = outcome::verdict::answered}, {});
+    if (settings_.user.empty()) return then({.is = rpc_result::verdict::answered}, {});
     std::string token;
     bool begin = false;
     {
@@ -165,7 +165,7 @@ void asked_members::with_token(admitted then) {
             begin = !std::exchange(authenticating_, true);
         }
     }
-    if (!token.empty()) return then({.is = outcome::verdict::answered}, token);
+    if (!token.empty()) return then({.is = rpc_result::verdict::answered}, token);
     if (begin) authenticate();
 }
 
@@ -173,11 +173,11 @@ void asked_members::authenticate() {
     const auto one = std::make_shared<call>();
     one->harmless = true;
     one->method = "/etcdserverpb.Auth/Authenticate";
-    one->timeout = how_.timeout;
-    one->request = encoded(rpc::credentials{how_.user, how_.password});
-    one->done = [this](const outcome& said, const std::string& bytes) {
+    one->timeout = settings_.timeout;
+    one->request = encoded(rpc::credentials{settings_.user, settings_.password});
+    one->done = [this](const rpc_result& reply, const std::string& bytes) {
         rpc::admission given;
-        if (said.ok()) static_cast<void>(decode(bytes, given));
+        if (reply.ok()) static_cast<void>(decode(bytes, given));
         std::vector<admitted> all;
         {
             std::scoped_lock guard{mutex_};
@@ -185,7 +185,7 @@ void asked_members::authenticate() {
             token_ = given.token;
             all = std::exchange(waiting_, {});
         }
-        for (admitted& then : all) then(said, given.token);
+        for (admitted& then : all) then(reply, given.token);
     };
     start(one);
 }
@@ -204,7 +204,7 @@ void asked_members::send(const char* method, std::string request, spi::duration 
 }
 
 void asked_members::admit(const std::shared_ptr<call>& one) {
-    with_token([this, one](const outcome& admission, const std::string& token) {
+    with_token([this, one](const rpc_result& admission, const std::string& token) {
         if (!admission.ok()) return finish(one, admission, {});
         one->token = token;
         start(one);
@@ -220,19 +220,19 @@ void asked_members::start(const std::shared_ptr<call>& one) {
          .token = one->token,
          .timeout = one->timeout,
          .request = one->request,
-         .ended = [self = shared_from_this(), one](const ending& said, const std::string& bytes) {
-             self->ended(one, said, bytes);
+         .ended = [self = shared_from_this(), one](const ending& reply, const std::string& bytes) {
+             self->ended(one, reply, bytes);
          }});
 }
 
-void asked_members::ended(const std::shared_ptr<call>& one, const ending& said, const std::string& bytes) {
+void asked_members::ended(const std::shared_ptr<call>& one, const ending& reply, const std::string& bytes) {
     if (closed_) return;
-    if (is_trouble_of_the_member(said) && !one->pinned) rotate(one->member);
+    if (is_trouble_of_the_member(reply) && !one->pinned) rotate(one->member);
     // Nobody has done it, or it does not matter: then another may, if there is one.
-    const bool does_not_matter = one->harmless && is_trouble_of_the_member(said) && !said.hopeless;
-    const bool again = is_for_another_member(said) || does_not_matter;
+    const bool does_not_matter = one->harmless && is_trouble_of_the_member(reply) && !reply.hopeless;
+    const bool again = is_for_another_member(reply) || does_not_matter;
     if (again && !one->pinned && one->tries < count()) return start(one);
-    if (said.code == ending::unauthenticated && !one->token.empty() && !std::exchange(one->readmitted, true)) {
+    if (reply.code == ending::unauthenticated && !one->token.empty() && !std::exchange(one->readmitted, true)) {
         {
             std::scoped_lock guard{mutex_};
             if (token_ == one->token) token_.clear();
@@ -241,14 +241,14 @@ void asked_members::ended(const std::shared_ptr<call>& one, const ending& said, 
     }
     if (one->in_turn) {
         std::scoped_lock guard{mutex_};
-        allowed_in_turn_ = said.code == ending::deadline_exceeded
+        allowed_in_turn_ = reply.code == ending::deadline_exceeded
                                ? std::max(allowed_in_turn_ / 2, least_in_turn)
                                : std::min(allowed_in_turn_ + 1 / allowed_in_turn_, most_in_turn);
     }
-    finish(one, outcome::of(said, how_.endpoints[one->member], how_), bytes);
+    finish(one, rpc_result::of(reply, settings_.endpoints[one->member], settings_), bytes);
 }
 
-void asked_members::finish(const std::shared_ptr<call>& one, const outcome& said, const std::string& bytes) {
+void asked_members::finish(const std::shared_ptr<call>& one, const rpc_result& reply, const std::string& bytes) {
     if (one->in_turn) {
         {
             std::scoped_lock guard{mutex_};
@@ -256,7 +256,7 @@ void asked_members::finish(const std::shared_ptr<call>& one, const outcome& said
         }
         take_turns();
     }
-    guarded([&] { one->done(said, bytes); });
+    guarded([&] { one->done(reply, bytes); });
 }
 
 void asked_members::ask_in_turn(const char* method, made_late request, spi::duration timeout, answered done) {
@@ -292,7 +292,7 @@ void asked_members::take_turns() {
         }
         auto request = next->make();
         if (!request) {
-            finish(next, {.is = outcome::verdict::refused, .reason = errc::cancelled}, {});
+            finish(next, {.is = rpc_result::verdict::refused, .reason = errc::cancelled}, {});
             continue;
         }
         next->request = std::move(*request);
@@ -301,11 +301,11 @@ void asked_members::take_turns() {
 }
 
 void asked_members::rotate(std::size_t from, bool even_alone) {
-    std::vector<std::shared_ptr<conversation>> of_it;
+    std::vector<std::shared_ptr<grpc_stream>> of_it;
     {
         std::scoped_lock guard{mutex_};
-        if (current_ != from || closed_ || (how_.endpoints.size() == 1 && !even_alone)) return;
-        current_ = (from + 1) % how_.endpoints.size();
+        if (current_ != from || closed_ || (settings_.endpoints.size() == 1 && !even_alone)) return;
+        current_ = (from + 1) % settings_.endpoints.size();
         for (const auto& one : streams_)
             if (one->member() == from) of_it.push_back(one);
     }
@@ -313,7 +313,7 @@ void asked_members::rotate(std::size_t from, bool even_alone) {
 }
 
 void asked_members::close() noexcept {
-    std::set<std::shared_ptr<conversation>> streams;
+    std::set<std::shared_ptr<grpc_stream>> streams;
     std::vector<admitted> waiting;
     std::deque<std::shared_ptr<call>> in_line;
     {

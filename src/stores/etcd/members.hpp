@@ -1,7 +1,7 @@
 // The members of a cluster, as one thing to ask: bytes in, bytes out.
 #pragma once
 
-#include "stores/etcd/outcome.hpp"
+#include "stores/etcd/rpc_result.hpp"
 #include "stores/etcd/settings.hpp"
 
 #include <mortise/config.hpp>
@@ -17,13 +17,13 @@
 
 namespace mortise::inline v0::stores::etcd {
 
-// A conversation with one member, which goes on until one of us ends it. From any thread.
+// A stream to one member, which goes on until either side ends it. From any thread.
 class stream {
 public:
     // Never two at a time.
     struct listener {
         unique_function<void(const std::string& message)> heard;
-        unique_function<void(const outcome&)> ended;  // once, and the last; not after stop()
+        unique_function<void(const rpc_result&)> ended;  // once, and the last; not after stop()
     };
     virtual ~stream();
     virtual void say(std::string message) = 0;
@@ -37,7 +37,7 @@ public:
 // comes after close().
 class members {
 public:
-    using answered = unique_function<void(const outcome&, const std::string& bytes)>;
+    using answered = unique_function<void(const rpc_result&, const std::string& bytes)>;
 
     static std::shared_ptr<members> of(const settings& how, spi::clock& clock);
     virtual ~members();
@@ -45,7 +45,7 @@ public:
     virtual void ask(const char* method, std::string request, spi::duration timeout, answered done) = 0;
     // The same for what crowds ask. Few of these are on their way at a time, since a member that is asked more than it can
     // answer in time answers nobody; the others wait here. The request is made when it is sent, and its timeout begins then.
-    // None: it is not wanted any more, and the outcome is `cancelled`.
+    // None: it is not wanted any more, and the rpc_result is `cancelled`.
     using made_late = unique_function<std::optional<std::string>()>;
     virtual void ask_in_turn(const char* method, made_late request, spi::duration timeout, answered done) = 0;
     // For what changes nothing: if one does not answer, the next is asked.
@@ -61,9 +61,9 @@ public:
     virtual const std::string& address_of(std::size_t member) const = 0;
 
     // A caller that blocks reads for all meanwhile; see net/channel.hpp.
-    virtual void wait(spi::sleeper& who) = 0;
+    virtual void wait(spi::sleeper& caller) = 0;
     virtual void serve(std::chrono::milliseconds at_most, const std::function<bool()>& enough) = 0;
-    virtual void nudge(const spi::sleeper& who) noexcept = 0;
+    virtual void nudge(const spi::sleeper& caller) noexcept = 0;
 
     // Runs `what` as if it were a reply: not after close(), which waits for it.
     virtual void guarded(unique_function<void()> what) = 0;

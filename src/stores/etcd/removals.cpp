@@ -81,7 +81,7 @@ void removals::leave_alone(pending one) {
     const std::string request = remove_request(one.claim->at.key);
     parts_->cluster->ask(
         method::remove, request, parts_->settings.timeout,
-        [self = shared_from_this(), one = std::move(one)](const outcome& reply, const std::string& bytes) mutable {
+        [self = shared_from_this(), one = std::move(one)](const rpc_result& reply, const std::string& bytes) mutable {
             rpc::delete_response read;
             if (!reply.ok() || !decode(bytes, read)) return one.done(std::nullopt);
             if (read.deleted == 0) return self->leave(std::move(one));
@@ -96,10 +96,10 @@ void removals::leave_together(std::vector<pending> some) {
     std::string request = leave_together_request(leavers);
     parts_->cluster->ask(
         method::txn, std::move(request), parts_->settings.timeout,
-        [self = shared_from_this(), some = std::move(some)](const outcome& reply, const std::string& bytes) mutable {
+        [self = shared_from_this(), some = std::move(some)](const rpc_result& reply, const std::string& bytes) mutable {
             const std::vector<bool> deleted = reply.ok() ? read_left_together(bytes) : std::vector<bool>{};
             const bool known = deleted.size() == some.size();
-            const bool refused = reply.is == outcome::verdict::refused;
+            const bool refused = reply.is == rpc_result::verdict::refused;
             if (refused && !reply.no_lease) {  // perhaps this etcd allows fewer operations in a transaction
                 std::scoped_lock guard{self->mutex_};
                 self->most_together_ = std::max<std::size_t>(self->most_together_ / 2, 1);
@@ -130,14 +130,14 @@ void removals::leave(pending one) {
     const std::string request = leave_request(claim.at, value, mark, mark ? one.on->id : 0);
     parts_->cluster->ask(
         method::txn, request, parts_->settings.timeout,
-        [self = shared_from_this(), one = std::move(one), mark](const outcome& reply,
+        [self = shared_from_this(), one = std::move(one), mark](const rpc_result& reply,
                                                                 const std::string& bytes) mutable {
             if (mark && reply.no_lease) {  // what is late needs that lease too
                 one.late = false;
                 return self->leave(std::move(one));
             }
             if (mark && reply.ok()) self->left_mark_(one.on);
-            txn_said read;
+            txn_reply read;
             if (reply.ok()) read = read_txn(self->parts_->keys, one.claim->at.folder, bytes);
             if (!read.read) return one.done(std::nullopt);
             // Under another value: it was exchanged or stamped, and that was not answered.
@@ -157,8 +157,8 @@ void removals::leave(pending one) {
 void removals::take_away(pending one, const entry& its) {
     parts_->cluster->ask(method::txn, take_away_request(its.key, its.modified), parts_->settings.timeout,
                          [self = shared_from_this(), one = std::move(one), took_place = its.at.place != 0](
-                             const outcome& reply, const std::string& bytes) mutable {
-                             const txn_said read = reply.ok() ? read_txn(self->parts_->keys, {}, bytes) : txn_said{};
+                             const rpc_result& reply, const std::string& bytes) mutable {
+                             const txn_reply read = reply.ok() ? read_txn(self->parts_->keys, {}, bytes) : txn_reply{};
                              if (!read.succeeded) return one.done(std::nullopt);  // it is asked again
                              self->end(std::move(one), {.was_there = true, .took_place = took_place});
                          });
@@ -170,14 +170,14 @@ void removals::missing(pending one, removal how) {
         how.lease_over = !one.on;
         return end(std::move(one), how);
     }
-    parts_->cluster->ask(
-        method::left_of_lease, lease_request(one.on->id), parts_->settings.timeout,
-        [self = shared_from_this(), one = std::move(one), how](const outcome& reply, const std::string& bytes) mutable {
-            rpc::lease_response left;
-            if (!reply.ok() || !decode(bytes, left)) return one.done(std::nullopt);
-            how.lease_over = left.ttl <= 0;
-            self->end(std::move(one), how);
-        });
+    parts_->cluster->ask(method::left_of_lease, lease_request(one.on->id), parts_->settings.timeout,
+                         [self = shared_from_this(), one = std::move(one), how](const rpc_result& reply,
+                                                                                const std::string& bytes) mutable {
+                             rpc::lease_response left;
+                             if (!reply.ok() || !decode(bytes, left)) return one.done(std::nullopt);
+                             how.lease_over = left.ttl <= 0;
+                             self->end(std::move(one), how);
+                         });
 }
 
 void removals::end(pending one, const removal& how) {
@@ -190,7 +190,7 @@ void removals::end(pending one, const removal& how) {
     }
     // Only without its lease can it not come back; and the same claim may come again, and with it the same lease.
     const bool late = one.late;
-    parts_->leases->revoke(on, [how, late, done = std::move(one.done)](const outcome& reply) mutable {
+    parts_->leases->revoke(on, [how, late, done = std::move(one.done)](const rpc_result& reply) mutable {
         const bool known = reply.ok() || reply.no_lease || !late;
         done(known ? std::optional{how} : std::nullopt);
     });
@@ -200,12 +200,12 @@ void removals::end(pending one, const removal& how) {
 void removals::mark_as_released(const claim_id& id, unique_function<void()> after) {
     parts_->leases->own(lease_of(claim_id::random()), marked_for,
                         [self = shared_from_this(), id, after = std::move(after)](
-                            const outcome& reply, const std::shared_ptr<lease>& brief) mutable {
+                            const rpc_result& reply, const std::shared_ptr<lease>& brief) mutable {
                             if (!reply.ok()) return after();
                             const std::string request = put_request(self->parts_->keys.gone_key_of(id), brief->id);
                             self->parts_->cluster->ask(
                                 method::put, request, self->parts_->settings.timeout,
-                                [after = std::move(after)](const outcome&, const std::string&) mutable { after(); });
+                                [after = std::move(after)](const rpc_result&, const std::string&) mutable { after(); });
                         });
 }
 
@@ -214,7 +214,7 @@ void removals::wipe_floor(const record& claim) {
     if (!table_->has_floor(claim->name)) return;
     parts_->cluster->ask(
         method::txn, wipe_floor_request(claim->at.folder), parts_->settings.timeout,
-        [self = shared_from_this(), name = claim->name](const outcome& reply, const std::string& bytes) {
+        [self = shared_from_this(), name = claim->name](const rpc_result& reply, const std::string& bytes) {
             if (reply.ok() && read_txn(self->parts_->keys, {}, bytes).succeeded) self->table_->floor_wiped(name);
         });
 }
@@ -222,9 +222,9 @@ void removals::wipe_floor(const record& claim) {
 void removals::remove_another(std::string_view name, const claim_id& id, then done) {
     const place at = table_->place_of(name, id);
     parts_->cluster->ask(method::txn, leave_request(at, {}, false, 0), parts_->settings.timeout,
-                         [self = shared_from_this(), at, id, done = std::move(done)](const outcome& reply,
+                         [self = shared_from_this(), at, id, done = std::move(done)](const rpc_result& reply,
                                                                                      const std::string& bytes) mutable {
-                             txn_said read;
+                             txn_reply read;
                              if (reply.ok()) read = read_txn(self->parts_->keys, at.folder, bytes);
                              if (!read.read) return done(std::nullopt);
                              removal how{.was_there = read.succeeded || read.marked};

@@ -58,9 +58,9 @@ void renewals::renew(std::span<const spi::renewal> due, spi::reply<std::vector<s
         extend(std::string(due[each].name), due[each].id, due[each].lease,
                [all, each](spi::renewal_answer reply) { all->answer({each}, reply); });
     for (auto& [on, places] : by_lease)
-        parts_->leases->keep(on, [all, places = std::move(places)](lease_book::answer is) {
-            all->answer(places, is == lease_book::answer::alive  ? renewal_is::renewed
-                                : is == lease_book::answer::gone ? renewal_is::lost
+        parts_->leases->keep(on, [all, places = std::move(places)](lease_pool::answer is) {
+            all->answer(places, is == lease_pool::answer::alive  ? renewal_is::renewed
+                                : is == lease_pool::answer::gone ? renewal_is::lost
                                                                  : renewal_is::unknown);
         });
 }
@@ -71,9 +71,9 @@ void renewals::extend(std::string name, const claim_id& id, spi::duration life,
     const place at = table_->place_of(name, id);
     parts_->cluster->look_up(method::txn, read_request(at.folder), parts_->settings.timeout,
                              [self = shared_from_this(), at, id, life, done = std::move(done)](
-                                 const outcome& reply, const std::string& bytes) mutable {
-                                 const txn_said read =
-                                     reply.ok() ? read_txn(self->parts_->keys, at.folder, bytes) : txn_said{};
+                                 const rpc_result& reply, const std::string& bytes) mutable {
+                                 const txn_reply read =
+                                     reply.ok() ? read_txn(self->parts_->keys, at.folder, bytes) : txn_reply{};
                                  if (!read.found) return done(renewal_is::unknown);
                                  const entry* mine = read.found->find(self->table_->line_id_of(id));
                                  if (mine == nullptr) return done(renewal_is::lost);
@@ -90,7 +90,7 @@ void renewals::keep_or_move(const entry& its, spi::duration life, const claim_id
                             unique_function<void(spi::renewal_answer)> done) {
     parts_->cluster->ask(method::left_of_lease, lease_request(its.lease), parts_->settings.timeout,
                          [self = shared_from_this(), its, id, life, done = std::move(done)](
-                             const outcome& reply, const std::string& bytes) mutable {
+                             const rpc_result& reply, const std::string& bytes) mutable {
                              rpc::lease_response left;
                              if (!reply.ok() || !decode(bytes, left)) return done(renewal_is::unknown);
                              if (left.ttl <= 0) return done(renewal_is::lost);
@@ -99,9 +99,9 @@ void renewals::keep_or_move(const entry& its, spi::duration life, const claim_id
                              const auto on = std::make_shared<lease>();
                              on->id = its.lease;
                              on->life = seconds{left.granted_ttl};
-                             self->parts_->leases->keep(on, [done = std::move(done)](lease_book::answer is) mutable {
-                                 done(is == lease_book::answer::alive  ? renewal_is::renewed
-                                      : is == lease_book::answer::gone ? renewal_is::lost
+                             self->parts_->leases->keep(on, [done = std::move(done)](lease_pool::answer is) mutable {
+                                 done(is == lease_pool::answer::alive  ? renewal_is::renewed
+                                      : is == lease_pool::answer::gone ? renewal_is::lost
                                                                        : renewal_is::unknown);
                              });
                          });
@@ -112,16 +112,16 @@ void renewals::move_to_longer(entry found, spi::duration life, const claim_id& i
                               unique_function<void(spi::renewal_answer)> done) {
     parts_->leases->own(lease_of(claim_id::random()), life,
                         [self = shared_from_this(), found = std::move(found), id, done = std::move(done)](
-                            const outcome& reply, const std::shared_ptr<lease>& longer) mutable {
+                            const rpc_result& reply, const std::shared_ptr<lease>& longer) mutable {
                             if (!reply.ok()) return done(renewal_is::unknown);
                             const bool had_its_own = std::exchange(found.own_lease, true);
                             self->parts_->cluster->ask(
                                 method::txn, move_request(found.key, found.modified, found.value(), longer->id),
                                 self->parts_->settings.timeout,
                                 [self, found, had_its_own, longer, id, done = std::move(done)](
-                                    const outcome& told, const std::string& bytes) mutable {
-                                    const txn_said read =
-                                        told.ok() ? read_txn(self->parts_->keys, {}, bytes) : txn_said{};
+                                    const rpc_result& told, const std::string& bytes) mutable {
+                                    const txn_reply read =
+                                        told.ok() ? read_txn(self->parts_->keys, {}, bytes) : txn_reply{};
                                     if (!read.succeeded) return done(renewal_is::unknown);
                                     {
                                         const auto held = self->table_->locked();

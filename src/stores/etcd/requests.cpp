@@ -149,10 +149,10 @@ bool line::says_that_it_holds(const claim_id& mine, std::int64_t seen_at) const 
     return judged && judged->is == base::line_verdict::verdict::holds && !judged->to_be_stamped;
 }
 
-line read_line(const key_layout& keys, std::string_view folder, const rpc::range_response& said,
+line read_line(const key_layout& keys, std::string_view folder, const rpc::range_response& reply,
                std::int64_t revision) {
     line all{.revision = revision};
-    for (const auto& kv : said.kvs) {
+    for (const auto& kv : reply.kvs) {
         const std::string_view key = kv.key;
         if (!key.starts_with(folder)) continue;
         const std::string_view rest = key.substr(folder.size());
@@ -176,20 +176,21 @@ line read_line(const key_layout& keys, std::string_view folder, const rpc::range
     return all;
 }
 
-std::string enter_request(const place& at, std::string value, std::int64_t lease, entering how, std::int64_t read_at) {
+std::string enter_request(const place& at, std::string value, std::int64_t lease, entry_mode how,
+                          std::int64_t read_at) {
     txn_request all;
     all.compares.reserve(2);
     all.success.reserve(2);
-    if (how == entering::anyhow) {
+    if (how == entry_mode::anyhow) {
         if_absent(all, at.key);
     } else {
-        if_no_younger(all, at.folder, how == entering::if_empty ? 0 : read_at);
+        if_no_younger(all, at.folder, how == entry_mode::if_empty ? 0 : read_at);
     }
     if_absent(all, at.gone_key);
     all.success.emplace_back(rpc::put_request{at.key, std::move(value), lease});
-    all.success.emplace_back(how == entering::anyhow ? some_of(at.folder, rpc::descending, most_read)
-                                                     : whole_of(at.folder));
-    if (how == entering::anyhow)
+    all.success.emplace_back(how == entry_mode::anyhow ? some_of(at.folder, rpc::descending, most_read)
+                                                       : whole_of(at.folder));
+    if (how == entry_mode::anyhow)
         all.failure.emplace_back(rpc::range_request{.key = at.key});
     else
         all.failure.emplace_back(whole_of(at.folder));
@@ -212,10 +213,10 @@ std::string peek_request(const std::vector<std::string>& keys) {
 }
 
 std::vector<std::uint64_t> read_peek(const std::string& bytes) {
-    rpc::txn_response said;
+    rpc::txn_response reply;
     std::vector<std::uint64_t> created;
-    if (!decode(bytes, said)) return created;
-    for (const rpc::result& one : said.responses)
+    if (!decode(bytes, reply)) return created;
+    for (const rpc::result& one : reply.responses)
         if (const auto* range = std::get_if<rpc::range_response>(&one))
             created.push_back(range->kvs.empty() ? 0 : static_cast<std::uint64_t>(range->kvs.front().create_revision));
     return created;
@@ -273,10 +274,10 @@ std::string leave_together_request(const std::vector<leaver>& some) {
 }
 
 std::vector<bool> read_left_together(const std::string& bytes) {
-    rpc::txn_response said;
+    rpc::txn_response reply;
     std::vector<bool> deleted;
-    if (!decode(bytes, said)) return deleted;
-    for (const rpc::result& one : said.responses)
+    if (!decode(bytes, reply)) return deleted;
+    for (const rpc::result& one : reply.responses)
         if (const auto* gone = std::get_if<rpc::delete_response>(&one)) deleted.push_back(gone->deleted != 0);
     return deleted;
 }
@@ -332,14 +333,14 @@ std::string put_request(const std::string& key, std::int64_t lease) {
     return encoded(rpc::put_request{.key = key, .lease = lease});
 }
 
-txn_said read_txn(const key_layout& keys, std::string_view folder, const std::string& bytes) {
-    rpc::txn_response said;
-    txn_said read;
-    if (!decode(bytes, said)) return read;
+txn_reply read_txn(const key_layout& keys, std::string_view folder, const std::string& bytes) {
+    rpc::txn_response reply;
+    txn_reply read;
+    if (!decode(bytes, reply)) return read;
     read.read = true;
-    read.succeeded = said.succeeded;
-    read.revision = said.revision;
-    for (const rpc::result& one : said.responses) {
+    read.succeeded = reply.succeeded;
+    read.revision = reply.revision;
+    for (const rpc::result& one : reply.responses) {
         const auto* range = std::get_if<rpc::range_response>(&one);
         if (range && read.found) {  // the first of the line, its floor, or the mark of an id
             const line more = read_line(keys, folder, *range, read.revision);

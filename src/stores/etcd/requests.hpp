@@ -63,7 +63,8 @@ struct line {
     bool says_that_it_holds(const claim_id& mine, std::int64_t seen_at) const;
 };
 
-line read_line(const key_layout& keys, std::string_view folder, const rpc::range_response& said, std::int64_t revision);
+line read_line(const key_layout& keys, std::string_view folder, const rpc::range_response& reply,
+               std::int64_t revision);
 
 // Where a claim lies.
 struct place {
@@ -81,12 +82,12 @@ std::string peek_request(const std::vector<std::string>& keys);
 std::vector<std::uint64_t> read_peek(const std::string& bytes);
 
 // Enters the line, or finds itself in it; answers the line, or its end if it has entered anyhow.
-enum class entering {
+enum class entry_mode {
     anyhow,    // at its end
     if_empty,  // nobody is in it
     if_same,   // nobody has come since it was read
 };
-std::string enter_request(const place& at, std::string value, std::int64_t lease, entering how,
+std::string enter_request(const place& at, std::string value, std::int64_t lease, entry_mode how,
                           std::int64_t read_at = 0);
 
 std::string read_request(std::string_view folder);  // of a line
@@ -124,7 +125,7 @@ std::string remove_request(const std::string& key);
 std::string put_request(const std::string& key, std::int64_t lease);
 
 // What a transaction answered.
-struct txn_said {
+struct txn_reply {
     bool read = false;  // it could be read at all
     bool succeeded = false;
     std::int64_t revision = 0;
@@ -133,7 +134,7 @@ struct txn_said {
     std::string removed{};                // its value
     bool marked = false;                  // it was released before
 };
-txn_said read_txn(const key_layout& keys, std::string_view folder, const std::string& bytes);
+txn_reply read_txn(const key_layout& keys, std::string_view folder, const std::string& bytes);
 
 std::string grant_lease_request(std::int64_t id, std::int64_t ttl);
 std::string lease_request(std::int64_t id);  // keep, revoke, ask how much is left

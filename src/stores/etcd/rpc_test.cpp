@@ -64,20 +64,20 @@ std::string answer_of_a_transaction() {
 }
 
 TEST(etcd_rpc, answers_are_read) {
-    rpc::txn_response said;
-    ASSERT_TRUE(decode(answer_of_a_transaction(), said));
-    EXPECT_TRUE(said.succeeded);
-    EXPECT_EQ(said.revision, 77);
-    ASSERT_EQ(said.responses.size(), 3u);
-    const auto& range = std::get<rpc::range_response>(said.responses[0]);
+    rpc::txn_response reply;
+    ASSERT_TRUE(decode(answer_of_a_transaction(), reply));
+    EXPECT_TRUE(reply.succeeded);
+    EXPECT_EQ(reply.revision, 77);
+    ASSERT_EQ(reply.responses.size(), 3u);
+    const auto& range = std::get<rpc::range_response>(reply.responses[0]);
     ASSERT_EQ(range.kvs.size(), 2u);
     EXPECT_EQ(range.kvs[1].key, "k");
     EXPECT_EQ(range.kvs[1].create_revision, 5);
     EXPECT_EQ(range.kvs[1].mod_revision, 6);
     EXPECT_EQ(range.kvs[1].value, "v");
     EXPECT_EQ(range.kvs[1].lease, -3);
-    EXPECT_TRUE(std::holds_alternative<rpc::put_response>(said.responses[1]));
-    EXPECT_EQ(std::get<rpc::delete_response>(said.responses[2]).deleted, 1);
+    EXPECT_TRUE(std::holds_alternative<rpc::put_response>(reply.responses[1]));
+    EXPECT_EQ(std::get<rpc::delete_response>(reply.responses[2]).deleted, 1);
 }
 
 TEST(etcd_rpc, what_is_cut_short_is_refused_or_shorter_but_never_read_beyond) {
@@ -85,9 +85,9 @@ TEST(etcd_rpc, what_is_cut_short_is_refused_or_shorter_but_never_read_beyond) {
     for (std::size_t n = 0; n < whole.size(); ++n) {
         const auto part = std::make_unique<char[]>(n);  // so that a sanitizer sees the end
         std::copy_n(whole.data(), n, part.get());
-        rpc::txn_response said;
-        const bool good = decode({part.get(), n}, said);
-        EXPECT_FALSE(good && said.responses.size() == 3) << n;
+        rpc::txn_response reply;
+        const bool good = decode({part.get(), n}, reply);
+        EXPECT_FALSE(good && reply.responses.size() == 3) << n;
     }
 }
 

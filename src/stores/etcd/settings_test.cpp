@@ -51,9 +51,9 @@ TEST(etcd_addresses, that_cannot_be_meant_are_refused_with_a_remedy) {
 }
 
 TEST(etcd_addresses, do_not_show_their_secrets) {
-    const std::string said = complaint_about("etcd://ann:open-sesame@a?color=red");
-    EXPECT_THAT(said, HasSubstr("ann"));
-    EXPECT_THAT(said, Not(HasSubstr("open-sesame")));
+    const std::string reply = complaint_about("etcd://ann:open-sesame@a?color=red");
+    EXPECT_THAT(reply, HasSubstr("ann"));
+    EXPECT_THAT(reply, Not(HasSubstr("open-sesame")));
     EXPECT_THAT(read_address("etcd://ann:open-sesame@a").shown(), Not(HasSubstr("open-sesame")));
 }
 

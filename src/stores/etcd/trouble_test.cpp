@@ -29,8 +29,8 @@ protected:
     static servers::server& member() { return all().member(0); }
 
     static void revoke_all_leases() {
-        std::istringstream said{member().command("lease list")};
-        for (std::string word; said >> word;)
+        std::istringstream reply{member().command("lease list")};
+        for (std::string word; reply >> word;)
             if (word.size() >= 15) member().command("lease revoke " + word);
     }
 };

@@ -23,10 +23,10 @@ protected:
 
     // Compacts all but what is there now.
     static void compact() {
-        const std::string said = member().command("get mortise-is-it-there --write-out=fields");
+        const std::string reply = member().command("get mortise-is-it-there --write-out=fields");
         const std::string mark = "\"Revision\" : ";
-        const std::size_t at = said.find(mark) + mark.size();
-        member().command("compaction " + said.substr(at, said.find('\n', at) - at));
+        const std::size_t at = reply.find(mark) + mark.size();
+        member().command("compaction " + reply.substr(at, reply.find('\n', at) - at));
     }
 };
 

@@ -14,13 +14,13 @@ constexpr milliseconds swept_after{500};
 
 }  // namespace
 
-std::string watcher::request_for(const lookouts::to_do::watch& one) {
+std::string watcher::request_for(const watch_table::actions::watch& one) {
     return encoded(rpc::watch_create{.key = one.key, .start_revision = one.from, .watch_id = one.which});
 }
 
 watcher::number watcher::watch(std::string key, std::int64_t read_at, begins how, spi::duration look,
                                unique_function<void()> told) {
-    lookouts::to_do next;
+    watch_table::actions next;
     lock held{mutex_};
     const number made = all_.wait(std::move(key), read_at, how, look, std::move(told), clock_.now(), next);
     const auto when = next.look_at;
@@ -29,15 +29,15 @@ watcher::number watcher::watch(std::string key, std::int64_t read_at, begins how
     return made;
 }
 
-void watcher::cancel(number who) {
+void watcher::cancel(number waiting) {
     lock held{mutex_};
-    lookouts::to_do next = all_.forget(who, clock_.now());
+    watch_table::actions next = all_.forget(waiting, clock_.now());
     act(std::move(held), std::move(next));
 }
 
 // Requests are said in the order of what led to them, so still under the lock; stream::say() calls nobody. Without a stream
 // they are said when there is one.
-void watcher::act(lock held, lookouts::to_do what) {
+void watcher::act(lock held, watch_table::actions what) {
     const bool open_now = !stream_ && !what.begin.empty() && !std::exchange(opening_, true);
     if (stream_) {
         for (const auto& one : what.begin) stream_->say(request_for(one));
@@ -51,13 +51,13 @@ void watcher::act(lock held, lookouts::to_do what) {
     for (auto& each : what.tell) each();
 }
 
-void watcher::look_later(number who, spi::time_point when) {
-    clock_.at(when, [weak = weak_from_this(), who] {
+void watcher::look_later(number waiting, spi::time_point when) {
+    clock_.at(when, [weak = weak_from_this(), waiting] {
         const auto self = weak.lock();
         if (!self) return;
         self->cluster_->guarded([&] {
             lock held{self->mutex_};
-            lookouts::to_do next = self->all_.look_again(who, self->clock_.now());
+            watch_table::actions next = self->all_.look_again(waiting, self->clock_.now());
             self->act(std::move(held), std::move(next));
         });
     });
@@ -70,7 +70,7 @@ void watcher::sweep_later() {
         self->cluster_->guarded([&] {
             lock held{self->mutex_};
             self->sweeping_ = false;
-            lookouts::to_do next = self->all_.sweep(self->clock_.now());
+            watch_table::actions next = self->all_.sweep(self->clock_.now());
             self->act(std::move(held), std::move(next));
         });
     });
@@ -88,7 +88,7 @@ void watcher::open() {
                                                        if (const auto self = weak.lock()) self->heard(message);
                                                    },
                                                .ended =
-                                                   [weak = weak_from_this(), made](const outcome&) {
+                                                   [weak = weak_from_this(), made](const rpc_result&) {
                                                        if (const auto self = weak.lock()) self->ended(made);
                                                    }});
     std::scoped_lock guard{mutex_};
@@ -100,14 +100,14 @@ void watcher::open() {
 }
 
 void watcher::heard(const std::string& message) {
-    rpc::watch_response said;
-    if (!decode(message, said)) return;
+    rpc::watch_response reply;
+    if (!decode(message, reply)) return;
     lock held{mutex_};
-    if (said.canceled) {
-        lookouts::to_do next = all_.cancelled(said.watch_id);
+    if (reply.canceled) {
+        watch_table::actions next = all_.cancelled(reply.watch_id);
         held.unlock();
         // Compacted away, or not allowed. The latter would come again at once.
-        const milliseconds pause{said.compact_revision > 0 ? 0 : 1000};
+        const milliseconds pause{reply.compact_revision > 0 ? 0 : 1000};
         for (auto& tell : next.tell)
             clock_.at(clock_.now() + pause, [weak = weak_from_this(), tell = std::move(tell)]() mutable {
                 if (const auto self = weak.lock()) self->cluster_->guarded([&] { tell(); });
@@ -115,12 +115,12 @@ void watcher::heard(const std::string& message) {
         return;
     }
     failures_ = 0;
-    lookouts::to_do next;
-    if (said.created) next = all_.created(said.watch_id, said.revision, clock_.now());
+    watch_table::actions next;
+    if (reply.created) next = all_.created(reply.watch_id, reply.revision, clock_.now());
     std::int64_t last = 0;
-    for (const rpc::event& one : said.events)
+    for (const rpc::event& one : reply.events)
         if (one.deleted) last = std::max(last, one.kv.mod_revision);
-    if (last != 0) next = all_.deleted(said.watch_id, last, clock_.now());
+    if (last != 0) next = all_.deleted(reply.watch_id, last, clock_.now());
     act(std::move(held), std::move(next));
 }
 

@@ -1,8 +1,8 @@
-// Waiting for keys to go, all of a client on one stream. Who waits for what, and what follows, is in lookouts.hpp.
+// Waiting for keys to go, all of a client on one stream. Who waits for what, and what follows, is in watch_table.hpp.
 #pragma once
 
-#include "stores/etcd/lookouts.hpp"
 #include "stores/etcd/members.hpp"
+#include "stores/etcd/watch_table.hpp"
 
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
@@ -18,31 +18,31 @@ namespace mortise::inline v0::stores::etcd {
 // From any thread. What is told may be told before watch() returns.
 class watcher : public std::enable_shared_from_this<watcher> {
 public:
-    using number = lookouts::number;
-    using begins = lookouts::begins;
+    using number = watch_table::number;
+    using begins = watch_table::begins;
 
     watcher(std::shared_ptr<members> cluster, spi::clock& clock) : cluster_(std::move(cluster)), clock_(clock) {}
 
-    // See lookouts::wait().
+    // See watch_table::wait().
     number watch(std::string key, std::int64_t read_at, begins how, spi::duration look, unique_function<void()> told);
-    void cancel(number who);
+    void cancel(number waiting);
 
 private:
     using lock = std::unique_lock<std::mutex>;
 
-    void act(lock held, lookouts::to_do what);
+    void act(lock held, watch_table::actions what);
     void open();
     void heard(const std::string& message);
     void ended(std::uint64_t which);
-    void look_later(number who, spi::time_point when);
+    void look_later(number waiting, spi::time_point when);
     void sweep_later();
-    static std::string request_for(const lookouts::to_do::watch& one);
+    static std::string request_for(const watch_table::actions::watch& one);
 
     const std::shared_ptr<members> cluster_;
     spi::clock& clock_;
 
     std::mutex mutex_;
-    lookouts all_;
+    watch_table all_;
     bool sweeping_ = false;
     std::shared_ptr<stream> stream_;
     std::uint64_t stream_number_ = 0;

@@ -65,7 +65,7 @@ std::unique_ptr<baseline_end> put_end_at(const settings& config, const std::stri
 // The transaction that a claim sends.
 std::unique_ptr<baseline_end> claim_end_at(const settings& config, const std::string& where) {
     const place mine = fresh_place(config, where);
-    std::string enter = enter_request(mine, value_at(where), 0, entering::anyhow);
+    std::string enter = enter_request(mine, value_at(where), 0, entry_mode::anyhow);
     return std::make_unique<request_end>(config, method::txn, std::move(enter), mine.key);
 }
 

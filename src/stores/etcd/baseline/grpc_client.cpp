@@ -1,8 +1,8 @@
 #include "stores/etcd/baseline/grpc_client.hpp"
 
 #include "net/resolve.hpp"
-#include "stores/etcd/outcome.hpp"
 #include "stores/etcd/rpc.hpp"
+#include "stores/etcd/rpc_result.hpp"
 
 #include <mortise/error.hpp>
 
@@ -36,13 +36,13 @@ std::unique_ptr<net::transport> line_to(const settings& how) {
 }  // namespace
 
 grpc_client::grpc_client(const settings& how)
-    : how_(how), line_(line_to(how)), session_(how.endpoint_of(0).shown(), how.tls.on) {
+    : settings_(how), line_(line_to(how)), session_(how.endpoint_of(0).shown(), how.tls.on) {
     while (true) {
-        const net::transport::result said = line_->establish();
-        if (said.is == net::transport::outcome::done) break;
-        if (said.is == net::transport::outcome::failed || said.is == net::transport::outcome::closed)
-            give_up(how.endpoints.front() + ": " + said.why);
-        wait_for(said.is == net::transport::outcome::wants_read ? POLLIN : POLLOUT, false);
+        const net::transport::result reply = line_->establish();
+        if (reply.is == net::transport::outcome::done) break;
+        if (reply.is == net::transport::outcome::failed || reply.is == net::transport::outcome::closed)
+            give_up(how.endpoints.front() + ": " + reply.why);
+        wait_for(reply.is == net::transport::outcome::wants_read ? POLLIN : POLLOUT, false);
     }
     if (how.user.empty()) return;
     rpc::admission given;
@@ -53,12 +53,12 @@ grpc_client::grpc_client(const settings& how)
 std::string grpc_client::ask(const char* method, const std::string& request) {
     end_.reset();
     answer_.clear();
-    asked_ = session_.begin(method, token_, how_.timeout);
+    asked_ = session_.begin(method, token_, settings_.timeout);
     session_.say(asked_, request, true);
     send();
     while (!end_) read(false);
-    const outcome said = outcome::of(*end_, how_.endpoints.front(), how_);
-    if (!said.ok()) throw error(said.reason, said.detail);
+    const rpc_result reply = rpc_result::of(*end_, settings_.endpoints.front(), settings_);
+    if (!reply.ok()) throw error(reply.reason, reply.detail);
     return std::move(answer_);
 }
 
@@ -80,9 +80,9 @@ std::string grpc_client::next_message() {
 
 void grpc_client::wait_for(short events, bool forever) {
     pollfd source{line_->descriptor(), events, 0};
-    const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(how_.timeout).count();
+    const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(settings_.timeout).count();
     if (::poll(&source, 1, forever ? -1 : static_cast<int>(limit)) == 0)
-        give_up(how_.endpoints.front() + " does not answer");
+        give_up(settings_.endpoints.front() + " does not answer");
 }
 
 void grpc_client::send() {
@@ -90,13 +90,14 @@ void grpc_client::send() {
     session_.take_out(out_);
     std::string_view rest = out_;
     while (!rest.empty()) {
-        const net::transport::result said = line_->write(rest);
-        if (said.is == net::transport::outcome::done) {
-            rest.remove_prefix(said.bytes);
-        } else if (said.is == net::transport::outcome::wants_write || said.is == net::transport::outcome::wants_read) {
-            wait_for(said.is == net::transport::outcome::wants_write ? POLLOUT : POLLIN, false);
+        const net::transport::result reply = line_->write(rest);
+        if (reply.is == net::transport::outcome::done) {
+            rest.remove_prefix(reply.bytes);
+        } else if (reply.is == net::transport::outcome::wants_write ||
+                   reply.is == net::transport::outcome::wants_read) {
+            wait_for(reply.is == net::transport::outcome::wants_write ? POLLOUT : POLLIN, false);
         } else {
-            give_up("the connection broke: " + said.why);
+            give_up("the connection broke: " + reply.why);
         }
     }
 }

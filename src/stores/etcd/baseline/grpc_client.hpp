@@ -32,7 +32,7 @@ private:
     void send();
     void read(bool forever);
 
-    const settings how_;
+    const settings settings_;
     std::unique_ptr<net::transport> line_;
     grpc_session session_;
     std::string token_;

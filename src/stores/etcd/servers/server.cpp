@@ -19,16 +19,16 @@ constexpr std::chrono::seconds plenty_of_time{30};
 }  // namespace
 
 server::server(const testing::server_group& home, setup how)
-    : home_(home), how_(std::move(how)), process_(home_, arguments(), home_ / (how_.name + ".log")) {}
+    : home_(home), settings_(std::move(how)), process_(home_, arguments(), home_ / (settings_.name + ".log")) {}
 
 // An election of less than 667 ms makes a lease of one second possible, which is the shortest there is.
 std::vector<std::string> server::arguments() const {
-    const std::string scheme = how_.tls ? "https://" : "http://";
+    const std::string scheme = settings_.tls ? "https://" : "http://";
     const std::string mine = scheme + address();
-    const std::string peer = "http://127.0.0.1:" + std::to_string(how_.peer_port);
+    const std::string peer = "http://127.0.0.1:" + std::to_string(settings_.peer_port);
     std::vector<std::string> all{"etcd",
                                  "--name",
-                                 how_.name,
+                                 settings_.name,
                                  "--data-dir",
                                  directory(),
                                  "--listen-client-urls",
@@ -40,7 +40,7 @@ std::vector<std::string> server::arguments() const {
                                  "--initial-advertise-peer-urls",
                                  peer,
                                  "--initial-cluster",
-                                 how_.cluster.empty() ? how_.name + "=" + peer : how_.cluster,
+                                 settings_.cluster.empty() ? settings_.name + "=" + peer : settings_.cluster,
                                  "--initial-cluster-state",
                                  "new",
                                  "--logger",
@@ -52,14 +52,14 @@ std::vector<std::string> server::arguments() const {
                                  "--election-timeout",
                                  "650",
                                  "--unsafe-no-fsync"};
-    all.insert(all.end(), how_.more.begin(), how_.more.end());
+    all.insert(all.end(), settings_.more.begin(), settings_.more.end());
     return all;
 }
 
 std::string server::command(const std::string& words) const {
     const std::string line =
-        "ETCDCTL_API=3 timeout 15 etcdctl --endpoints=" + std::string(how_.tls ? "https://" : "http://") + address() +
-        " " + how_.options + " " + words + " 2>&1";
+        "ETCDCTL_API=3 timeout 15 etcdctl --endpoints=" + std::string(settings_.tls ? "https://" : "http://") +
+        address() + " " + settings_.options + " " + words + " 2>&1";
     FILE* const pipe = ::popen(line.c_str(), "re");
     if (pipe == nullptr) throw std::runtime_error("cannot run etcdctl");
     std::string said;
@@ -86,11 +86,11 @@ void server::await_ready() {
     if (came && running()) return;
     const std::string said = process_.last_words();
     if (said.find("address already in use") != std::string::npos) throw testing::port_taken(said);
-    throw std::runtime_error(how_.name + (came ? " has ended: " : " does not get ready: ") + said);
+    throw std::runtime_error(settings_.name + (came ? " has ended: " : " does not get ready: ") + said);
 }
 
 void server::restart() {
-    std::filesystem::remove(home_ / (how_.name + ".log"));  // an old complaint is not a new one
+    std::filesystem::remove(home_ / (settings_.name + ".log"));  // an old complaint is not a new one
     process_.start();
     await_ready();
 }

@@ -26,8 +26,8 @@ public:
     };
     server(const testing::server_group& home, setup how);
 
-    std::uint16_t port() const { return how_.port; }
-    std::string address() const { return "127.0.0.1:" + std::to_string(how_.port); }
+    std::uint16_t port() const { return settings_.port; }
+    std::string address() const { return "127.0.0.1:" + std::to_string(settings_.port); }
 
     void await_ready();  // throws port_taken, or what it said before it ended
     bool ready();
@@ -43,10 +43,10 @@ public:
 
 private:
     std::vector<std::string> arguments() const;
-    std::string directory() const { return home_ / how_.name; }
+    std::string directory() const { return home_ / settings_.name; }
 
     const testing::server_group& home_;
-    const setup how_;
+    const setup settings_;
     testing::server_process process_;
 };
 

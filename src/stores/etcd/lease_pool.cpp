@@ -1,4 +1,4 @@
-#include "stores/etcd/leases.hpp"
+#include "stores/etcd/lease_pool.hpp"
 
 #include "stores/etcd/names.hpp"
 #include "stores/etcd/requests.hpp"
@@ -19,17 +19,17 @@ std::int64_t whole_seconds(spi::duration life) {
     return std::max<std::int64_t>(1, std::chrono::ceil<seconds>(life).count());
 }
 
-outcome not_granted() {
-    return {.is = outcome::verdict::unknown, .reason = errc::unreachable, .detail = "a lease was not granted"};
+rpc_result not_granted() {
+    return {.is = rpc_result::verdict::unknown, .reason = errc::unreachable, .detail = "a lease was not granted"};
 }
 
 }  // namespace
 
-lease_book::lease_book(std::shared_ptr<members> cluster, spi::clock& clock, spi::duration timeout,
+lease_pool::lease_pool(std::shared_ptr<members> cluster, spi::clock& clock, spi::duration timeout,
                        unique_function<void(const std::shared_ptr<lease>&)> gone)
     : cluster_(std::move(cluster)), clock_(clock), timeout_(timeout), gone_(std::move(gone)) {}
 
-void lease_book::share(spi::duration life, got then) {
+void lease_pool::share(spi::duration life, got then) {
     const spi::duration wanted = seconds{whole_seconds(life)};
     std::shared_ptr<lease> ready;
     const auto made = std::make_shared<lease>();
@@ -45,14 +45,14 @@ void lease_book::share(spi::duration life, got then) {
             if (one.waiting.size() > 1) return;
         }
     }
-    if (ready) return then({.is = outcome::verdict::answered}, ready);
+    if (ready) return then({.is = rpc_result::verdict::answered}, ready);
     made->id = lease_of(claim_id::random());
     made->shared = made->kept = true;
     const spi::time_point sent = clock_.now();
     cluster_->ask(method::grant_lease, grant_lease_request(made->id, wanted / seconds{1}), timeout_,
-                  [self = shared_from_this(), made, sent, wanted](const outcome& said, const std::string& bytes) {
-                      self->granted(made, said, bytes, sent,
-                                    [self, wanted](const outcome& ended, const std::shared_ptr<lease>& given) {
+                  [self = shared_from_this(), made, sent, wanted](const rpc_result& reply, const std::string& bytes) {
+                      self->granted(made, reply, bytes, sent,
+                                    [self, wanted](const rpc_result& ended, const std::shared_ptr<lease>& given) {
                                         std::vector<got> all;
                                         {
                                             std::scoped_lock guard{self->mutex_};
@@ -65,26 +65,26 @@ void lease_book::share(spi::duration life, got then) {
                   });
 }
 
-void lease_book::own(std::int64_t id, spi::duration life, got then) {
+void lease_pool::own(std::int64_t id, spi::duration life, got then) {
     const auto made = std::make_shared<lease>();
     made->id = id;
     const spi::time_point sent = clock_.now();
     cluster_->ask(method::grant_lease, grant_lease_request(id, whole_seconds(life)), timeout_,
-                  [self = shared_from_this(), made, sent, then = std::move(then)](const outcome& said,
+                  [self = shared_from_this(), made, sent, then = std::move(then)](const rpc_result& reply,
                                                                                   const std::string& bytes) mutable {
-                      self->granted(made, said, bytes, sent, std::move(then));
+                      self->granted(made, reply, bytes, sent, std::move(then));
                   });
 }
 
-void lease_book::granted(const std::shared_ptr<lease>& made, const outcome& said, const std::string& bytes,
+void lease_pool::granted(const std::shared_ptr<lease>& made, const rpc_result& reply, const std::string& bytes,
                          spi::time_point sent, got then) {
-    if (said.lease_exists) {  // an earlier request did it, and its answer was lost
+    if (reply.lease_exists) {  // an earlier request did it, and its answer was lost
         return keep(made, [made, then = std::move(then)](answer is) mutable {
-            if (is == answer::alive) return then({.is = outcome::verdict::answered}, made);
+            if (is == answer::alive) return then({.is = rpc_result::verdict::answered}, made);
             then(not_granted(), {});
         });
     }
-    if (!said.ok()) return then(said, {});
+    if (!reply.ok()) return then(reply, {});
     rpc::lease_response given;
     if (!decode(bytes, given) || given.ttl < 1) return then(not_granted(), {});
     {
@@ -93,10 +93,10 @@ void lease_book::granted(const std::shared_ptr<lease>& made, const outcome& said
         made->proven = sent;
     }
     if (made->shared) next_round(made);
-    then(said, made);
+    then(reply, made);
 }
 
-void lease_book::keep(const std::shared_ptr<lease>& which, kept then) {
+void lease_pool::keep(const std::shared_ptr<lease>& which, kept then) {
     std::shared_ptr<stream> over;
     const spi::time_point sent = clock_.now();
     spi::duration patience{};
@@ -119,7 +119,7 @@ void lease_book::keep(const std::shared_ptr<lease>& which, kept then) {
 }
 
 // Whoever sets `opening_` calls it. What was asked meanwhile is said first.
-void lease_book::open() {
+void lease_pool::open() {
     std::uint64_t made = 0;
     {
         std::scoped_lock guard{mutex_};
@@ -131,7 +131,7 @@ void lease_book::open() {
                                                                       self->heard(message);
                                                               },
                                                           .ended =
-                                                              [weak = weak_from_this(), made](const outcome&) {
+                                                              [weak = weak_from_this(), made](const rpc_result&) {
                                                                   if (const auto self = weak.lock()) self->ended(made);
                                                               }});
     std::scoped_lock guard{mutex_};
@@ -142,32 +142,32 @@ void lease_book::open() {
         for (std::size_t i = 0; i < some.size(); ++i) over->say(lease_request(id));
 }
 
-void lease_book::heard(const std::string& message) {
-    rpc::lease_response said;
-    if (!decode(message, said)) return;
+void lease_pool::heard(const std::string& message) {
+    rpc::lease_response reply;
+    if (!decode(message, reply)) return;
     std::optional<question> asked;
     bool gone = false;
     {
         std::scoped_lock guard{mutex_};
-        const auto of = questions_.find(said.id);
+        const auto of = questions_.find(reply.id);
         if (of == questions_.end()) return;
         asked = std::move(of->second.front());
         of->second.pop_front();
         if (of->second.empty()) questions_.erase(of);
         lease& it = *asked->of;
         it.failures = 0;
-        if (said.ttl > 0) {
-            it.life = seconds{said.ttl};
+        if (reply.ttl > 0) {
+            it.life = seconds{reply.ttl};
             it.proven = std::max(it.proven, asked->sent);
         } else {
             gone = !std::exchange(it.gone, true);
         }
     }
     if (gone) gone_(asked->of);
-    asked->then(said.ttl > 0 ? answer::alive : answer::gone);
+    asked->then(reply.ttl > 0 ? answer::alive : answer::gone);
 }
 
-void lease_book::ended(std::uint64_t number) {
+void lease_pool::ended(std::uint64_t number) {
     std::map<std::int64_t, std::deque<question>> all;
     {
         std::scoped_lock guard{mutex_};
@@ -182,7 +182,7 @@ void lease_book::ended(std::uint64_t number) {
         for (question& one : some) one.then(answer::unknown);
 }
 
-void lease_book::overdue(std::uint64_t number) {
+void lease_pool::overdue(std::uint64_t number) {
     std::shared_ptr<stream> silent;
     {
         std::scoped_lock guard{mutex_};
@@ -193,7 +193,7 @@ void lease_book::overdue(std::uint64_t number) {
     if (silent) cluster_->give_up(*silent);
 }
 
-void lease_book::keep_on(const std::shared_ptr<lease>& which, bool whether) {
+void lease_pool::keep_on(const std::shared_ptr<lease>& which, bool whether) {
     {
         std::scoped_lock guard{mutex_};
         if (std::exchange(which->kept, whether) == whether || !whether) return;
@@ -202,7 +202,7 @@ void lease_book::keep_on(const std::shared_ptr<lease>& which, bool whether) {
 }
 
 // Every third of its life; sooner while it is not answered.
-void lease_book::next_round(const std::shared_ptr<lease>& which) {
+void lease_pool::next_round(const std::shared_ptr<lease>& which) {
     spi::time_point due;
     {
         std::scoped_lock guard{mutex_};
@@ -223,12 +223,12 @@ void lease_book::next_round(const std::shared_ptr<lease>& which) {
     });
 }
 
-lease_book::terms lease_book::terms_of(const lease& which) const {
+lease_pool::terms lease_pool::terms_of(const lease& which) const {
     std::scoped_lock guard{mutex_};
     return {which.life, which.proven};
 }
 
-void lease_book::forget(const std::shared_ptr<lease>& which) {
+void lease_pool::forget(const std::shared_ptr<lease>& which) {
     {
         std::scoped_lock guard{mutex_};
         if (std::exchange(which->gone, true)) return;
@@ -236,7 +236,7 @@ void lease_book::forget(const std::shared_ptr<lease>& which) {
     gone_(which);
 }
 
-bool lease_book::retire(const std::shared_ptr<lease>& which) {
+bool lease_pool::retire(const std::shared_ptr<lease>& which) {
     std::scoped_lock guard{mutex_};
     for (auto& [life, one] : shared_) {
         if (one.is != which) continue;
@@ -248,14 +248,14 @@ bool lease_book::retire(const std::shared_ptr<lease>& which) {
     return false;
 }
 
-void lease_book::revoke(std::int64_t id, unique_function<void(const outcome&)> then) {
+void lease_pool::revoke(std::int64_t id, unique_function<void(const rpc_result&)> then) {
     cluster_->ask(method::revoke_lease, lease_request(id), timeout_,
-                  [then = std::move(then)](const outcome& said, const std::string&) mutable {
-                      if (then) then(said);
+                  [then = std::move(then)](const rpc_result& reply, const std::string&) mutable {
+                      if (then) then(reply);
                   });
 }
 
-std::vector<std::shared_ptr<lease>> lease_book::all_shared() const {
+std::vector<std::shared_ptr<lease>> lease_pool::all_shared() const {
     std::scoped_lock guard{mutex_};
     std::vector<std::shared_ptr<lease>> all;
     for (const auto& [life, one] : shared_)
@@ -265,7 +265,7 @@ std::vector<std::shared_ptr<lease>> lease_book::all_shared() const {
     return all;
 }
 
-void lease_book::close() noexcept {
+void lease_pool::close() noexcept {
     std::map<spi::duration, pending> shared;  // after the lock: they may own anything
     std::map<std::int64_t, std::deque<question>> questions;
     std::scoped_lock guard{mutex_};

@@ -15,18 +15,18 @@
 
 namespace mortise::inline v0::stores::etcd {
 
-class conversation final : public stream, public std::enable_shared_from_this<conversation> {
+class grpc_stream final : public stream, public std::enable_shared_from_this<grpc_stream> {
 public:
     using guard = unique_function<void(unique_function<void()>)>;
 
     // All that is told is told inside `guarded`.
-    conversation(spi::clock& clock, listener hears, guard guarded)
+    grpc_stream(spi::clock& clock, listener hears, guard guarded)
         : clock_(clock), hears_(std::move(hears)), guarded_(std::move(guarded)) {}
 
     // `over` is told once when it ends, but not after stop(); it is to call fail().
     void begin(std::size_t member, std::shared_ptr<connection> over_line, const char* method, const std::string& token,
                unique_function<void(const ending&)> over);
-    void fail(const outcome& why);
+    void fail(const rpc_result& why);
     void cut();  // as if the member had ended it
 
     void say(std::string message) override;

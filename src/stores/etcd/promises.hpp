@@ -8,6 +8,6 @@
 
 namespace mortise::inline v0::stores::etcd {
 
-mortise::promises promised_by(const settings& how);
+mortise::promises promises_of(const settings& how);
 
 }  // namespace mortise::inline v0::stores::etcd

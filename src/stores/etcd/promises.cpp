@@ -1,10 +1,10 @@
-#include "stores/etcd/promised.hpp"
+#include "stores/etcd/promises.hpp"
 
 #include "base/limits.hpp"
 
 namespace mortise::inline v0::stores::etcd {
 
-mortise::promises promised_by(const settings& how) {
+mortise::promises promises_of(const settings& how) {
     const bool native = how.protocol == settings::layout::native;
     mortise::promises all{
         .store = native ? "etcd" : "etcd, protocol=concurrency",

@@ -30,7 +30,7 @@ struct lease {
 
 // Claims that are renewed share one lease for each length of time. A claim that is not, or outlives its process, has one
 // to itself, whose number follows from the claim's id. From any thread.
-class lease_book : public std::enable_shared_from_this<lease_book> {
+class lease_pool : public std::enable_shared_from_this<lease_pool> {
 public:
     enum class answer { alive, gone, unknown };
 
@@ -38,11 +38,11 @@ public:
         spi::duration life;
         spi::time_point proven;
     };
-    using got = unique_function<void(const outcome&, const std::shared_ptr<lease>&)>;
+    using got = unique_function<void(const rpc_result&, const std::shared_ptr<lease>&)>;
     using kept = unique_function<void(answer)>;
 
     // `gone` is told of each lease that etcd no longer knows, once.
-    lease_book(std::shared_ptr<members> cluster, spi::clock& clock, spi::duration timeout,
+    lease_pool(std::shared_ptr<members> cluster, spi::clock& clock, spi::duration timeout,
                unique_function<void(const std::shared_ptr<lease>&)> gone);
 
     void share(spi::duration life, got then);
@@ -61,7 +61,7 @@ public:
     bool retire(const std::shared_ptr<lease>& which);
 
     // All keys on it vanish.
-    void revoke(std::int64_t id, unique_function<void(const outcome&)> then);
+    void revoke(std::int64_t id, unique_function<void(const rpc_result&)> then);
     std::vector<std::shared_ptr<lease>> all_shared() const;
 
     // Whoever is still owed an answer gets none, and is let go of.
@@ -79,7 +79,7 @@ private:
         std::vector<got> waiting;
     };
 
-    void granted(const std::shared_ptr<lease>& made, const outcome& said, const std::string& bytes,
+    void granted(const std::shared_ptr<lease>& made, const rpc_result& reply, const std::string& bytes,
                  spi::time_point sent, got then);
     void open();
     void heard(const std::string& message);

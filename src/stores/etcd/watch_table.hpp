@@ -22,12 +22,12 @@
 namespace mortise::inline v0::stores::etcd {
 
 // Not safe for several threads.
-class lookouts {
+class watch_table {
 public:
     using number = std::int64_t;  // of a watch, or of one who waits; 0 is none
     using told = unique_function<void()>;
 
-    struct to_do {
+    struct actions {
         struct watch {
             number which;
             std::string key;
@@ -47,22 +47,22 @@ public:
     // Tells once, when the key has gone since it was read or may have. `look`: how soon to look again if the watch is
     // young; zero: never.
     number wait(std::string key, std::int64_t read_at, begins how, spi::duration look, told then, spi::time_point now,
-                to_do& out);
-    to_do forget(number who, spi::time_point now);
-    to_do look_again(number who, spi::time_point now);
+                actions& out);
+    actions forget(number waiting, spi::time_point now);
+    actions look_again(number waiting, spi::time_point now);
 
     // What etcd says of a watch.
-    to_do created(number which, std::int64_t revision, spi::time_point now);
-    to_do deleted(number which, std::int64_t revision, spi::time_point now);
-    to_do cancelled(number which);  // compacted away, or refused
+    actions created(number which, std::int64_t revision, spi::time_point now);
+    actions deleted(number which, std::int64_t revision, spi::time_point now);
+    actions cancelled(number which);  // compacted away, or refused
 
-    to_do reopened();  // on a new stream, which has no watches
-    to_do sweep(spi::time_point now);
+    actions reopened();  // on a new stream, which has no watches
+    actions sweep(spi::time_point now);
     bool idle() const noexcept { return !idle_.empty(); }
     bool awaited() const noexcept { return !waiters_.empty(); }  // somebody waits
 
 private:
-    struct lookout {
+    struct watched_key {
         std::string key;
         std::int64_t from = 0;
         std::optional<std::int64_t> since{};  // it tells all that is younger than this
@@ -79,12 +79,12 @@ private:
     };
 
     template <class Which>
-    void tell(lookout& one, number which, Which of_those, spi::time_point now, to_do& out);
-    void rest(lookout& one, number which, spi::time_point now, to_do& out);
-    void drop(number which, to_do& out);
+    void tell(watched_key& one, number which, Which of_those, spi::time_point now, actions& out);
+    void rest(watched_key& one, number which, spi::time_point now, actions& out);
+    void drop(number which, actions& out);
 
     number last_ = 0;
-    std::unordered_map<number, lookout> all_;
+    std::unordered_map<number, watched_key> all_;
     std::unordered_map<std::string, number> by_key_;
     std::unordered_map<number, waiter> waiters_;
     std::list<number> idle_;  // the longest first

@@ -37,7 +37,7 @@ struct cluster_report {
 // Pure.
 std::vector<finding> findings_of(const settings& how, const cluster_report& seen);
 
-void check_up(const settings& how, const std::shared_ptr<members>& cluster, spi::clock& clock,
+void diagnose(const settings& how, const std::shared_ptr<members>& cluster, spi::clock& clock,
               spi::reply<std::vector<finding>> done);
 
 }  // namespace mortise::inline v0::stores::etcd

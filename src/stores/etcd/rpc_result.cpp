@@ -1,4 +1,4 @@
-#include "stores/etcd/outcome.hpp"
+#include "stores/etcd/rpc_result.hpp"
 
 #include <mortise/error.hpp>
 
@@ -8,13 +8,13 @@
 namespace mortise::inline v0::stores::etcd {
 namespace {
 
-bool says(const ending& said, std::string_view what) {
-    return said.text.find(what) != std::string::npos;
+bool says(const ending& reply, std::string_view what) {
+    return reply.text.find(what) != std::string::npos;
 }
 
 // It has no vote yet, and takes no requests but the harmless ones.
-bool of_a_learner(const ending& said) {
-    return said.code == ending::unavailable && says(said, "not supported for learner");
+bool of_a_learner(const ending& reply) {
+    return reply.code == ending::unavailable && says(reply, "not supported for learner");
 }
 
 std::string line_of(const std::string& address, std::string text) {
@@ -26,16 +26,16 @@ std::string line_of(const std::string& address, std::string text) {
 
 }  // namespace
 
-outcome outcome::of(const ending& said, const std::string& address, const settings& how) {
-    using enum outcome::verdict;
-    if (said.code == ending::ok) return {.is = answered};
-    outcome end{.is = unknown, .reason = errc::unreachable, .detail = line_of(address, said.text)};
-    end.unmet = said.unmet;
-    switch (said.code) {
+rpc_result rpc_result::of(const ending& reply, const std::string& address, const settings& how) {
+    using enum rpc_result::verdict;
+    if (reply.code == ending::ok) return {.is = answered};
+    rpc_result end{.is = unknown, .reason = errc::unreachable, .detail = line_of(address, reply.text)};
+    end.unmet = reply.unmet;
+    switch (reply.code) {
         case ending::not_found:
             end.is = refused;
             end.reason = errc::lost;
-            end.no_lease = says(said, "lease not found");
+            end.no_lease = says(reply, "lease not found");
             break;
         case ending::permission_denied:
             end.is = refused;
@@ -48,18 +48,18 @@ outcome outcome::of(const ending& said, const std::string& address, const settin
             break;
         case ending::invalid_argument:
             end.is = refused;
-            end.reason = says(said, "user") || says(said, "auth") ? errc::denied : errc::invalid_option;
-            if (says(said, "user name is empty")) end.detail += "; name a user in the address, and its password_file";
+            end.reason = says(reply, "user") || says(reply, "auth") ? errc::denied : errc::invalid_option;
+            if (says(reply, "user name is empty")) end.detail += "; name a user in the address, and its password_file";
             break;
         case ending::failed_precondition:
             end.is = refused;
-            end.reason = says(said, "authentication") ? errc::denied : errc::unsupported;
-            end.lease_exists = says(said, "lease already exists");
-            if (says(said, "authentication is not enabled")) end.detail += "; leave the user out of the address";
+            end.reason = says(reply, "authentication") ? errc::denied : errc::unsupported;
+            end.lease_exists = says(reply, "lease already exists");
+            if (says(reply, "authentication is not enabled")) end.detail += "; leave the user out of the address";
             break;
         case ending::resource_exhausted:
             end.reason = errc::exhausted;
-            if (says(said, "space exceeded")) {
+            if (says(reply, "space exceeded")) {
                 end.is = refused;
                 end.detail += "; compact and defragment it, then clear the alarm with etcdctl alarm disarm";
             }
@@ -70,10 +70,10 @@ outcome outcome::of(const ending& said, const std::string& address, const settin
             end.detail += "; is this an etcd 3.4 or newer?";
             break;
         default:
-            end.no_leader = says(said, "etcdserver: no leader");
+            end.no_leader = says(reply, "etcdserver: no leader");
             if (end.no_leader) end.detail += "; bring back a majority of the members";
-            if (of_a_learner(said)) end.detail += "; name the members that vote in the store's address";
-            if (said.hopeless) {
+            if (of_a_learner(reply)) end.detail += "; name the members that vote in the store's address";
+            if (reply.hopeless) {
                 end.is = refused;
                 end.reason = errc::denied;
             }
@@ -82,12 +82,12 @@ outcome outcome::of(const ending& said, const std::string& address, const settin
     return end;
 }
 
-bool is_trouble_of_the_member(const ending& said) noexcept {
-    return said.code == ending::unavailable || said.code == ending::deadline_exceeded;
+bool is_trouble_of_the_member(const ending& reply) noexcept {
+    return reply.code == ending::unavailable || reply.code == ending::deadline_exceeded;
 }
 
-bool is_for_another_member(const ending& said) noexcept {
-    return !said.hopeless && said.code != ending::deadline_exceeded && (said.untouched || of_a_learner(said));
+bool is_for_another_member(const ending& reply) noexcept {
+    return !reply.hopeless && reply.code != ending::deadline_exceeded && (reply.untouched || of_a_learner(reply));
 }
 
 }  // namespace mortise::inline v0::stores::etcd

@@ -1,4 +1,4 @@
-#include "stores/etcd/lookouts.hpp"
+#include "stores/etcd/watch_table.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -18,8 +18,8 @@ constexpr milliseconds young_for{200};
 
 }  // namespace
 
-lookouts::number lookouts::wait(std::string key, std::int64_t read_at, begins how, spi::duration look, told then,
-                                spi::time_point now, to_do& out) {
+watch_table::number watch_table::wait(std::string key, std::int64_t read_at, begins how, spi::duration look, told then,
+                                      spi::time_point now, actions& out) {
     const auto [at, fresh] = by_key_.try_emplace(std::move(key), 0);
     if (fresh) {
         at->second = ++last_;
@@ -27,45 +27,45 @@ lookouts::number lookouts::wait(std::string key, std::int64_t read_at, begins ho
         all_[at->second] = {.key = at->first, .from = from};
         out.begin.push_back({at->second, at->first, from});
     }
-    lookout& one = all_[at->second];
+    watched_key& one = all_[at->second];
     if (one.idle) idle_.erase(*std::exchange(one.idle, std::nullopt));
     if (one.since && (read_at < *one.since || read_at < one.deleted)) {
         out.tell.push_back(std::move(then));
         rest(one, at->second, now, out);
         return 0;
     }
-    const number who = ++last_;
-    one.waiting.push_back(who);
-    waiters_[who] = {at->second, read_at, std::move(then)};
+    const number waiting = ++last_;
+    one.waiting.push_back(waiting);
+    waiters_[waiting] = {at->second, read_at, std::move(then)};
     const bool young = !one.since || now < one.created + young_for;
     if (young && look > spi::duration::zero()) out.look_at = now + look;
-    return who;
+    return waiting;
 }
 
-lookouts::to_do lookouts::forget(number who, spi::time_point now) {
-    to_do out;
-    const auto it = waiters_.find(who);
+watch_table::actions watch_table::forget(number waiting, spi::time_point now) {
+    actions out;
+    const auto it = waiters_.find(waiting);
     if (it == waiters_.end()) return out;
     const number on = it->second.on;
     waiters_.erase(it);
-    std::erase(all_[on].waiting, who);
+    std::erase(all_[on].waiting, waiting);
     rest(all_[on], on, now, out);
     return out;
 }
 
-lookouts::to_do lookouts::look_again(number who, spi::time_point now) {
-    to_do out;
-    const auto it = waiters_.find(who);
+watch_table::actions watch_table::look_again(number waiting, spi::time_point now) {
+    actions out;
+    const auto it = waiters_.find(waiting);
     if (it == waiters_.end()) return out;
     out.tell.push_back(std::move(it->second.then));
-    out.end = forget(who, now).end;
+    out.end = forget(waiting, now).end;
     return out;
 }
 
 template <class Which>
-void lookouts::tell(lookout& one, number which, Which of_those, spi::time_point now, to_do& out) {
-    std::erase_if(one.waiting, [&](number who) {
-        const auto it = waiters_.find(who);
+void watch_table::tell(watched_key& one, number which, Which of_those, spi::time_point now, actions& out) {
+    std::erase_if(one.waiting, [&](number waiting) {
+        const auto it = waiters_.find(waiting);
         if (!of_those(it->second)) return false;
         out.tell.push_back(std::move(it->second.then));
         waiters_.erase(it);
@@ -74,36 +74,36 @@ void lookouts::tell(lookout& one, number which, Which of_those, spi::time_point 
     rest(one, which, now, out);
 }
 
-lookouts::to_do lookouts::created(number which, std::int64_t revision, spi::time_point now) {
-    to_do out;
+watch_table::actions watch_table::created(number which, std::int64_t revision, spi::time_point now) {
+    actions out;
     const auto it = all_.find(which);
     if (it == all_.end()) return out;
-    lookout& one = it->second;
+    watched_key& one = it->second;
     one.since = one.from == 0 ? revision : one.from - 1;
     one.created = now;
     tell(
-        one, which, [&](const waiter& who) { return who.read_at < *one.since; }, now, out);
+        one, which, [&](const waiter& each) { return each.read_at < *one.since; }, now, out);
     return out;
 }
 
-lookouts::to_do lookouts::deleted(number which, std::int64_t revision, spi::time_point now) {
-    to_do out;
+watch_table::actions watch_table::deleted(number which, std::int64_t revision, spi::time_point now) {
+    actions out;
     const auto it = all_.find(which);
     if (it == all_.end()) return out;
-    lookout& one = it->second;
+    watched_key& one = it->second;
     one.deleted = std::max(one.deleted, revision);
     tell(
-        one, which, [&](const waiter& who) { return who.read_at < revision; }, now, out);
+        one, which, [&](const waiter& each) { return each.read_at < revision; }, now, out);
     return out;
 }
 
-lookouts::to_do lookouts::cancelled(number which) {
-    to_do out;
+watch_table::actions watch_table::cancelled(number which) {
+    actions out;
     const auto it = all_.find(which);
     if (it == all_.end()) return out;
-    for (const number who : it->second.waiting) {
-        out.tell.push_back(std::move(waiters_[who].then));
-        waiters_.erase(who);
+    for (const number waiting : it->second.waiting) {
+        out.tell.push_back(std::move(waiters_[waiting].then));
+        waiters_.erase(waiting);
     }
     drop(which, out);
     out.end.clear();  // it has ended
@@ -111,13 +111,13 @@ lookouts::to_do lookouts::cancelled(number which) {
 }
 
 // Each begins where the first of those who wait on it has read. What was deleted before that concerns nobody.
-lookouts::to_do lookouts::reopened() {
-    to_do gone;
+watch_table::actions watch_table::reopened() {
+    actions gone;
     for (const std::list<number> resting = idle_; const number each : resting) drop(each, gone);
-    to_do out;
+    actions out;
     for (auto& [which, one] : all_) {
         std::int64_t least = waiters_[one.waiting.front()].read_at;
-        for (const number who : one.waiting) least = std::min(least, waiters_[who].read_at);
+        for (const number waiting : one.waiting) least = std::min(least, waiters_[waiting].read_at);
         one.from = one.since || one.from != 0 ? least + 1 : 0;
         one.since.reset();
         out.begin.push_back({which, one.key, one.from});
@@ -125,20 +125,20 @@ lookouts::to_do lookouts::reopened() {
     return out;
 }
 
-lookouts::to_do lookouts::sweep(spi::time_point now) {
-    to_do out;
+watch_table::actions watch_table::sweep(spi::time_point now) {
+    actions out;
     while (!idle_.empty() && all_[idle_.front()].idle_since + idle_for <= now) drop(idle_.front(), out);
     return out;
 }
 
-void lookouts::rest(lookout& one, number which, spi::time_point now, to_do& out) {
+void watch_table::rest(watched_key& one, number which, spi::time_point now, actions& out) {
     if (!one.waiting.empty() || one.idle) return;
     one.idle_since = now;
     one.idle = idle_.insert(idle_.end(), which);
     if (idle_.size() > most_idle) drop(idle_.front(), out);
 }
 
-void lookouts::drop(number which, to_do& out) {
+void watch_table::drop(number which, actions& out) {
     const auto it = all_.find(which);
     if (it->second.idle) idle_.erase(*it->second.idle);
     by_key_.erase(it->second.key);

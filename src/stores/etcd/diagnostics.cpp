@@ -1,4 +1,4 @@
-#include "stores/etcd/checkup.hpp"
+#include "stores/etcd/diagnostics.hpp"
 
 #include "base/text.hpp"
 #include "stores/etcd/names.hpp"
@@ -43,37 +43,38 @@ bool has(const known_bug& bug, const release_number& v) {
 }
 
 void look_at(const member_report& one, std::vector<finding>& found) {
-    const std::string who = "member " + one.address;
+    const std::string member = "member " + one.address;
     if (one.refused) {
-        found.push_back({grade::problem, who + " refuses: " + one.trouble,
+        found.push_back({grade::problem, member + " refuses: " + one.trouble,
                          "look at the user, its password and the certificates in the store's address"});
         return;
     }
     if (!one.answered && one.has_leader) {
-        found.push_back({grade::warning, who + " does not answer: " + one.trouble,
+        found.push_back({grade::warning, member + " does not answer: " + one.trouble,
                          "start it, or take it out of the store's address"});
         return;
     }
     if (one.answered)
-        found.push_back({grade::good, who + " is etcd " + one.version + " and answers in " + base::readable(one.took)});
+        found.push_back(
+            {grade::good, member + " is etcd " + one.version + " and answers in " + base::readable(one.took)});
     if (one.learner)
-        found.push_back({grade::warning, who + " is a learner: it has no vote and takes no locks",
+        found.push_back({grade::warning, member + " is a learner: it has no vote and takes no locks",
                          "promote it (etcdctl member promote), or take it out of the store's address"});
     if (!one.has_leader)
-        found.push_back({grade::problem, who + " knows no leader, so nothing can be locked",
+        found.push_back({grade::problem, member + " knows no leader, so nothing can be locked",
                          "bring back a majority of the members"});
     for (const std::string& each : one.errors)
         if (each.find("no leader") == std::string::npos)
-            found.push_back({grade::problem, who + " says: " + each,
+            found.push_back({grade::problem, member + " says: " + each,
                              "see etcdctl alarm list; after NOSPACE compact and defragment, then disarm it"});
     const auto v = version_of(one.version);
     if (!v) return;
     if (*v < release_number{3, 4, 0})
-        found.push_back({grade::problem, who + " is older than etcd 3.4", "upgrade it"});
+        found.push_back({grade::problem, member + " is older than etcd 3.4", "upgrade it"});
     else
         for (const known_bug& bug : bugs_of_leases)
             if (has(bug, *v))
-                found.push_back({grade::warning, who + " has a known bug: " + bug.what,
+                found.push_back({grade::warning, member + " has a known bug: " + bug.what,
                                  "upgrade to etcd 3.4.42, 3.5.28, 3.6.9 or newer"});
 }
 
@@ -126,7 +127,7 @@ std::vector<finding> findings_of(const settings& how, const cluster_report& seen
     return found;
 }
 
-void check_up(const settings& how, const std::shared_ptr<members>& cluster, spi::clock& clock,
+void diagnose(const settings& how, const std::shared_ptr<members>& cluster, spi::clock& clock,
               spi::reply<std::vector<finding>> done) {
     const auto all = std::make_shared<examination>();
     all->seen.members.resize(cluster->count());
@@ -136,17 +137,17 @@ void check_up(const settings& how, const std::shared_ptr<members>& cluster, spi:
     for (std::size_t i = 0; i < cluster->count(); ++i) {
         all->seen.members[i].address = cluster->address_of(i);
         cluster->ask_one(i, method::status, {}, how.timeout,
-                         [all, i, sent, &clock, how](const outcome& said, const std::string& bytes) {
+                         [all, i, sent, &clock, how](const rpc_result& reply, const std::string& bytes) {
                              rpc::status_response read;
                              {
                                  std::scoped_lock guard{all->mutex};
                                  member_report& one = all->seen.members[i];
                                  one.took = clock.now() - sent;
-                                 one.answered = said.ok() && decode(bytes, read);
-                                 one.refused = said.is == outcome::verdict::refused;
-                                 one.trouble = said.detail;
+                                 one.answered = reply.ok() && decode(bytes, read);
+                                 one.refused = reply.is == rpc_result::verdict::refused;
+                                 one.trouble = reply.detail;
                                  one.version = read.version;
-                                 one.has_leader = one.answered ? read.leader != 0 : !said.no_leader;
+                                 one.has_leader = one.answered ? read.leader != 0 : !reply.no_leader;
                                  one.learner = read.learner;
                                  one.errors = std::move(read.errors);
                              }
@@ -155,11 +156,11 @@ void check_up(const settings& how, const std::shared_ptr<members>& cluster, spi:
     }
     const std::int64_t brief = lease_of(claim_id::random());
     cluster->ask(method::grant_lease, grant_lease_request(brief, 1), how.timeout,
-                 [all, cluster, brief, how](const outcome& said, const std::string& bytes) {
+                 [all, cluster, brief, how](const rpc_result& reply, const std::string& bytes) {
                      rpc::lease_response given;
-                     if (said.ok() && decode(bytes, given)) {
+                     if (reply.ok() && decode(bytes, given)) {
                          cluster->ask(method::revoke_lease, lease_request(brief), how.timeout,
-                                      [](const outcome&, const std::string&) {});
+                                      [](const rpc_result&, const std::string&) {});
                          std::scoped_lock guard{all->mutex};
                          all->seen.shortest_lease = std::chrono::seconds{given.ttl};
                      }
@@ -171,10 +172,10 @@ void check_up(const settings& how, const std::shared_ptr<members>& cluster, spi:
     const claim_id nobody = claim_id::random();
     const place none{keys.folder_of("doctor"), keys.key_of("doctor", nobody), keys.gone_key_of(nobody)};
     cluster->ask(method::txn, keys.native() ? leave_request(none, {}, false, 0) : read_request(none.gone_key),
-                 how.timeout, [all, how](const outcome& said, const std::string&) {
-                     if (said.is == outcome::verdict::refused) {
+                 how.timeout, [all, how](const rpc_result& reply, const std::string&) {
+                     if (reply.is == rpc_result::verdict::refused) {
                          std::scoped_lock guard{all->mutex};
-                         all->seen.refusal = said.detail;
+                         all->seen.refusal = reply.detail;
                      }
                      all->answered(how);
                  });

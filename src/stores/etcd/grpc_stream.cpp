@@ -1,11 +1,11 @@
-#include "stores/etcd/conversation.hpp"
+#include "stores/etcd/grpc_stream.hpp"
 
 #include <utility>
 
 namespace mortise::inline v0::stores::etcd {
 
-void conversation::begin(std::size_t member, std::shared_ptr<connection> over_line, const char* method,
-                         const std::string& token, unique_function<void(const ending&)> over) {
+void grpc_stream::begin(std::size_t member, std::shared_ptr<connection> over_line, const char* method,
+                        const std::string& token, unique_function<void(const ending&)> over) {
     {
         std::scoped_lock held{mutex_};
         member_ = member;
@@ -27,7 +27,7 @@ void conversation::begin(std::size_t member, std::shared_ptr<connection> over_li
     if (stopped_) leave();
 }
 
-void conversation::say(std::string message) {
+void grpc_stream::say(std::string message) {
     std::scoped_lock held{mutex_};
     if (ticket_ == 0) {
         if (!over_) unsaid_.push_back(std::move(message));
@@ -36,12 +36,12 @@ void conversation::say(std::string message) {
     }
 }
 
-void conversation::expect(bool whether) {
+void grpc_stream::expect(bool whether) {
     std::scoped_lock held{mutex_};
     if (std::exchange(expecting_, whether) != whether && ticket_ != 0) line_->expect(whether);
 }
 
-void conversation::leave() {
+void grpc_stream::leave() {
     std::scoped_lock held{mutex_};
     if (const connection::ticket mine = std::exchange(ticket_, 0); mine != 0) {
         line_->drop(mine);
@@ -49,7 +49,7 @@ void conversation::leave() {
     }
 }
 
-void conversation::stop() {
+void grpc_stream::stop() {
     stopped_ = true;
     leave();
     unique_function<void(const ending&)> dropped;
@@ -59,7 +59,7 @@ void conversation::stop() {
 }
 
 // Told later: whoever cuts may be in the middle of being told something.
-void conversation::cut() {
+void grpc_stream::cut() {
     {
         std::scoped_lock held{mutex_};
         if (ticket_ == 0) return;
@@ -70,14 +70,14 @@ void conversation::cut() {
     });
 }
 
-void conversation::heard(const std::string& message) {
+void grpc_stream::heard(const std::string& message) {
     std::scoped_lock mine{turn_};
     guarded_([&] {
         if (!stopped_) hears_.heard(message);
     });
 }
 
-void conversation::ended(const ending& how) {
+void grpc_stream::ended(const ending& how) {
     unique_function<void(const ending&)> tell;
     {
         std::scoped_lock held{mutex_};
@@ -88,7 +88,7 @@ void conversation::ended(const ending& how) {
     if (tell) tell(how);
 }
 
-void conversation::fail(const outcome& why) {
+void grpc_stream::fail(const rpc_result& why) {
     std::scoped_lock mine{turn_};
     guarded_([&] {
         if (!stopped_) hears_.ended(why);

@@ -11,7 +11,7 @@
 
 namespace mortise::inline v0::stores::etcd {
 
-struct outcome {
+struct rpc_result {
     enum class verdict {
         answered,
         refused,  // it was not done, and would not be if it were sent again
@@ -29,12 +29,12 @@ struct outcome {
 
     // etcd answers with NotFound, PermissionDenied, Unauthenticated, InvalidArgument, FailedPrecondition and Unimplemented before it
     // proposes anything, so these prove that nothing was done. All others may come after it was.
-    static outcome of(const ending& said, const std::string& address, const settings& how);
+    static rpc_result of(const ending& reply, const std::string& address, const settings& how);
 };
 
 // It says nothing of what was asked: another member may do better.
-bool is_trouble_of_the_member(const ending& said) noexcept;
+bool is_trouble_of_the_member(const ending& reply) noexcept;
 // It was not done, but another member would do it.
-bool is_for_another_member(const ending& said) noexcept;
+bool is_for_another_member(const ending& reply) noexcept;
 
 }  // namespace mortise::inline v0::stores::etcd

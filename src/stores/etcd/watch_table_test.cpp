@@ -1,4 +1,4 @@
-#include "stores/etcd/lookouts.hpp"
+#include "stores/etcd/watch_table.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,36 +11,36 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class etcd_lookouts : public ::testing::Test {
+class etcd_watch_table : public ::testing::Test {
 protected:
-    using number = lookouts::number;
-    using begins = lookouts::begins;
+    using number = watch_table::number;
+    using begins = watch_table::begins;
 
     // Does what was answered: tells, and remembers what etcd was asked.
-    void act(lookouts::to_do what) {
+    void act(watch_table::actions what) {
         for (const auto& one : what.begin) begun_.push_back(one);
         for (const number one : what.end) ended_.push_back(one);
         for (auto& each : what.tell) each();
     }
     number wait(std::string key, std::int64_t read_at, begins how = begins::now, spi::duration look = {}) {
-        lookouts::to_do out;
-        const number who = all_.wait(
+        watch_table::actions out;
+        const number waiting = all_.wait(
             std::move(key), read_at, how, look, [this, read_at] { told_.push_back(read_at); }, now_, out);
         look_at_ = out.look_at;
         act(std::move(out));
-        return who;
+        return waiting;
     }
     number last_begun() const { return begun_.back().which; }
 
-    lookouts all_;
+    watch_table all_;
     spi::time_point now_{1000s};
-    std::vector<lookouts::to_do::watch> begun_;
+    std::vector<watch_table::actions::watch> begun_;
     std::vector<number> ended_;
     std::vector<std::int64_t> told_;  // the revisions at which they had read
     std::optional<spi::time_point> look_at_;
 };
 
-TEST_F(etcd_lookouts, tell_of_a_key_that_goes_after_it_was_read) {
+TEST_F(etcd_watch_table, tell_of_a_key_that_goes_after_it_was_read) {
     wait("k", 10);
     EXPECT_EQ(begun_.back().from, 0);
     act(all_.created(last_begun(), 10, now_));
@@ -51,14 +51,14 @@ TEST_F(etcd_lookouts, tell_of_a_key_that_goes_after_it_was_read) {
     EXPECT_THAT(told_, ElementsAre(10)) << "once";
 }
 
-TEST_F(etcd_lookouts, tell_what_may_have_been_missed_before_the_watch_began) {
+TEST_F(etcd_watch_table, tell_what_may_have_been_missed_before_the_watch_began) {
     wait("k", 10);
     wait("k", 11);
     act(all_.created(last_begun(), 11, now_));
     EXPECT_THAT(told_, ElementsAre(10));
 }
 
-TEST_F(etcd_lookouts, begin_in_the_past_if_they_are_asked_to) {
+TEST_F(etcd_watch_table, begin_in_the_past_if_they_are_asked_to) {
     wait("k", 10, begins::there);
     EXPECT_EQ(begun_.back().from, 11);
     act(all_.created(last_begun(), 20, now_));
@@ -67,7 +67,7 @@ TEST_F(etcd_lookouts, begin_in_the_past_if_they_are_asked_to) {
     EXPECT_THAT(told_, ElementsAre(10));
 }
 
-TEST_F(etcd_lookouts, are_used_again_and_know_what_happened_meanwhile) {
+TEST_F(etcd_watch_table, are_used_again_and_know_what_happened_meanwhile) {
     wait("k", 10);
     act(all_.created(last_begun(), 10, now_));
     act(all_.deleted(last_begun(), 12, now_));
@@ -82,7 +82,7 @@ TEST_F(etcd_lookouts, are_used_again_and_know_what_happened_meanwhile) {
     EXPECT_THAT(ended_, IsEmpty());
 }
 
-TEST_F(etcd_lookouts, do_not_tell_of_what_was_deleted_before_it_was_read) {
+TEST_F(etcd_watch_table, do_not_tell_of_what_was_deleted_before_it_was_read) {
     wait("k", 10);
     act(all_.created(last_begun(), 10, now_));
     wait("k", 14);
@@ -90,11 +90,11 @@ TEST_F(etcd_lookouts, do_not_tell_of_what_was_deleted_before_it_was_read) {
     EXPECT_THAT(told_, ElementsAre(10)) << "the other one saw it in line again";
 }
 
-TEST_F(etcd_lookouts, end_a_while_after_the_last_who_waited) {
-    const number who = wait("k", 10);
+TEST_F(etcd_watch_table, end_a_while_after_the_last_who_waited) {
+    const number waiting = wait("k", 10);
     act(all_.created(last_begun(), 10, now_));
     EXPECT_FALSE(all_.idle());
-    act(all_.forget(who, now_));
+    act(all_.forget(waiting, now_));
     EXPECT_TRUE(all_.idle());
     act(all_.sweep(now_ + 300ms));
     EXPECT_THAT(ended_, IsEmpty());
@@ -105,13 +105,13 @@ TEST_F(etcd_lookouts, end_a_while_after_the_last_who_waited) {
     EXPECT_THAT(begun_, SizeIs(2));
 }
 
-TEST_F(etcd_lookouts, that_are_idle_are_few) {
+TEST_F(etcd_watch_table, that_are_idle_are_few) {
     for (int n = 0; n < 1000; ++n) act(all_.forget(wait(std::to_string(n), 10), now_));
     ASSERT_GE(ended_.size(), 700u);
     EXPECT_EQ(ended_.front(), begun_.front().which) << "the longest idle first";
 }
 
-TEST_F(etcd_lookouts, that_are_cancelled_tell_all_and_are_begun_anew) {
+TEST_F(etcd_watch_table, that_are_cancelled_tell_all_and_are_begun_anew) {
     wait("k", 10, begins::there);
     wait("k", 14);
     act(all_.cancelled(last_begun()));
@@ -121,7 +121,7 @@ TEST_F(etcd_lookouts, that_are_cancelled_tell_all_and_are_begun_anew) {
     EXPECT_THAT(begun_, SizeIs(2));
 }
 
-TEST_F(etcd_lookouts, on_a_new_stream_miss_nothing) {
+TEST_F(etcd_watch_table, on_a_new_stream_miss_nothing) {
     act(all_.forget(wait("idle", 5), now_));
     wait("known", 10);
     act(all_.created(last_begun(), 10, now_));
@@ -139,12 +139,12 @@ TEST_F(etcd_lookouts, on_a_new_stream_miss_nothing) {
     EXPECT_THAT(told_, ElementsAre(11, 10));
 }
 
-TEST_F(etcd_lookouts, let_who_is_next_look_again_while_they_are_young) {
-    const number who = wait("k", 10, begins::now, 10ms);
+TEST_F(etcd_watch_table, let_who_is_next_look_again_while_they_are_young) {
+    const number waiting = wait("k", 10, begins::now, 10ms);
     EXPECT_EQ(look_at_, now_ + 10ms);
-    act(all_.look_again(who, now_ + 10ms));
+    act(all_.look_again(waiting, now_ + 10ms));
     EXPECT_THAT(told_, ElementsAre(10));
-    act(all_.look_again(who, now_ + 10ms));
+    act(all_.look_again(waiting, now_ + 10ms));
     EXPECT_THAT(told_, ElementsAre(10)) << "once";
     act(all_.created(last_begun(), 10, now_));
     wait("k", 11);

@@ -1,5 +1,5 @@
 // What the doctor says of a cluster.
-#include "stores/etcd/checkup.hpp"
+#include "stores/etcd/diagnostics.hpp"
 
 #include <gmock/gmock.h>
 
@@ -26,7 +26,7 @@ member_report well(const std::string& version) {
     return {.address = "a:2379", .answered = true, .version = version, .took = std::chrono::milliseconds{2}};
 }
 
-TEST(etcd_checkup, knows_versions_that_break_leases) {
+TEST(etcd_diagnostics, knows_versions_that_break_leases) {
     EXPECT_THAT(story_of({well("3.4.23")}), HasSubstr("may end leases that are alive"));
     EXPECT_THAT(story_of({well("3.4.31")}), Not(HasSubstr("may end leases that are alive")));
     EXPECT_THAT(story_of({well("3.4.31")}), HasSubstr("reported as kept alive"));
@@ -37,7 +37,7 @@ TEST(etcd_checkup, knows_versions_that_break_leases) {
     EXPECT_THAT(story_of({well("3.3.9")}), HasSubstr("problem: member a:2379 is older than etcd 3.4"));
 }
 
-TEST(etcd_checkup, tells_of_members_that_are_not_well) {
+TEST(etcd_diagnostics, tells_of_members_that_are_not_well) {
     const member_report down{.address = "b:2379", .trouble = "connection refused"};
     EXPECT_THAT(story_of({well("3.6.9"), down}),
                 HasSubstr("warning: member b:2379 does not answer: connection refused"));
@@ -54,7 +54,7 @@ TEST(etcd_checkup, tells_of_members_that_are_not_well) {
     EXPECT_THAT(story_of({full}), HasSubstr("NOSPACE"));
 }
 
-TEST(etcd_checkup, tells_of_a_refusal_as_such) {
+TEST(etcd_diagnostics, tells_of_a_refusal_as_such) {
     const member_report refuses{.address = "b:2379", .refused = true, .trouble = "invalid user ID or password"};
     EXPECT_THAT(story_of({refuses}), HasSubstr("problem: member b:2379 refuses: invalid user ID or password"));
     EXPECT_THAT(story_of({refuses}), Not(HasSubstr("start")));
@@ -68,7 +68,7 @@ TEST(etcd_checkup, tells_of_a_refusal_as_such) {
     EXPECT_THAT(story_of({well("3.6.9")}), Not(HasSubstr("problem")));
 }
 
-TEST(etcd_checkup, knows_that_learners_take_no_locks) {
+TEST(etcd_diagnostics, knows_that_learners_take_no_locks) {
     member_report learner = well("3.6.9");
     learner.learner = true;
     EXPECT_THAT(story_of({well("3.6.9"), learner}), HasSubstr("warning: member a:2379 is a learner"));
@@ -76,7 +76,7 @@ TEST(etcd_checkup, knows_that_learners_take_no_locks) {
     EXPECT_THAT(story_of({learner}), HasSubstr("problem: no member that is named takes locks"));
 }
 
-TEST(etcd_checkup, tells_of_leases_and_of_open_passwords) {
+TEST(etcd_diagnostics, tells_of_leases_and_of_open_passwords) {
     EXPECT_THAT(story_of(cluster_report{{well("3.6.9")}, std::chrono::seconds{2}}), HasSubstr("shortest lease is 2 s"));
     settings open;
     open.user = "ann";
