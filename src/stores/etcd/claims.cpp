@@ -238,10 +238,6 @@ spi::claim_answer claims::with_terms(spi::claim_answer reply, const std::shared_
     return reply;
 }
 
-void claims::failed(const record& claim, ticket of, const rpc_result& reply) {
-    failed(claim, of, fate_of(reply), reply.ok() ? not_understood() : answer_of(reply));
-}
-
 void claims::failed(const record& claim, ticket of, fate what, const spi::claim_answer& why) {
     on(claim, [&](machine& its) { return its.failed(of, what, why); });
 }
@@ -312,7 +308,7 @@ void claims::entered(const record& claim, const action& what, const rpc_result& 
     const ticket of = what.ticket;
     if (reply.no_lease)  // with another one, then
         return failed(claim, of, fate::lease_over, not_known("its lease has ended"));
-    if (!reply.ok()) return failed(claim, of, reply);
+    if (!reply.ok()) return failed(claim, of, fate_of(reply), answer_of(reply));
     if (!read.read || !read.found) return failed(claim, of, fate::unsure, not_understood());
     const entry* own = read.found->find(claim->line_id);
     if (own == nullptr && !(behind && read.succeeded)) {

@@ -59,7 +59,6 @@ private:
     void carry_out(const record& claim, step now, const line* found);
     void tell(const record& claim, step now);
     spi::claim_answer with_terms(spi::claim_answer reply, const std::shared_ptr<lease>& lease_of_it) const;
-    void failed(const record& claim, ticket of, const rpc_result& reply);
     void failed(const record& claim, ticket of, machine::fate what, const spi::claim_answer& why);
 
     void enter(const record& claim, const action& what);

@@ -2,9 +2,10 @@
 #pragma once
 
 #include "stores/etcd/connection.hpp"
-#include "stores/etcd/members.hpp"
+#include "stores/etcd/stream.hpp"
 
 #include <mortise/config.hpp>
+#include <mortise/spi/clock.hpp>
 #include <mortise/unique_function.hpp>
 
 #include <atomic>

@@ -331,7 +331,6 @@ void asked_members::close() noexcept {
 
 }  // namespace
 
-stream::~stream() = default;
 members::~members() = default;
 
 std::shared_ptr<members> members::of(const settings& how, spi::clock& clock) {

@@ -3,6 +3,7 @@
 
 #include "stores/etcd/rpc_result.hpp"
 #include "stores/etcd/settings.hpp"
+#include "stores/etcd/stream.hpp"
 
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
@@ -16,21 +17,6 @@
 #include <string>
 
 namespace mortise::inline v0::stores::etcd {
-
-// A stream to one member, which goes on until either side ends it. From any thread.
-class stream {
-public:
-    // Never two at a time.
-    struct listener {
-        unique_function<void(const std::string& message)> heard;
-        unique_function<void(const rpc_result&)> ended;  // once, and the last; not after stop()
-    };
-    virtual ~stream();
-    virtual void say(std::string message) = 0;
-    // Whether something is waited for: if not, what comes may be heard some milliseconds later.
-    virtual void expect(bool whether) = 0;
-    virtual void stop() = 0;
-};
 
 // One member is asked until it fails; then the next. Passwords become tokens, and are sent again when these are no longer
 // accepted. Replies and what streams hear come from whichever thread reads, also before ask() returns, with no lock held; none
