@@ -17,7 +17,7 @@ const std::map<std::string, std::string> readers{
     {"src/base/lock_rules.cpp", "a counter of tokens begins at it, and never falls"},
     {"src/net/certificate.cpp", "writes the day on which a certificate ends"},
     {"src/stores/host/operator_log.cpp", "when a lock was broken, for people"},
-    {"src/stores/redis/checkup.cpp", "the doctor compares it with the server's"},
+    {"src/stores/redis/diagnostics.cpp", "the doctor compares it with the server's"},
     {"tools/mortise/watch.cpp", "when a line was printed, for people"},
 };
 

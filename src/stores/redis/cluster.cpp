@@ -1,5 +1,6 @@
-// The nodes of a cluster. Each keeps some of the slots; which ones is asked of any of them, and corrected by their redirections.
-// Pushes come over a connection of its own, to whichever node is there: a cluster passes messages on to all nodes.
+// Routes to the nodes of a cluster. CLUSTER SLOTS says which node keeps a slot, and redirections correct it. Pushes arrive on a
+// connection of their own, to any node: a cluster forwards messages to all nodes.
+#include "stores/redis/lookup_pacer.hpp"
 #include "stores/redis/names.hpp"
 #include "stores/redis/router.hpp"
 
@@ -18,9 +19,9 @@ namespace {
 
 constexpr std::size_t slots = 16384;
 constexpr unsigned most_redirections = 8;
-constexpr std::chrono::milliseconds ask_every{300};
+constexpr std::chrono::milliseconds map_asked_every{300};
 
-// "MOVED 1234 host:port" or "ASK ...". A host that is left out is the one that said so.
+// "MOVED 1234 host:port" or "ASK ...". An empty host is that of the node that sent it.
 struct redirection {
     bool for_good = false;
     std::size_t slot = 0;
@@ -47,7 +48,7 @@ std::optional<redirection> read_redirection(std::string_view text, const endpoin
     return to.where.port != 0 ? std::optional{to} : std::nullopt;
 }
 
-// The connection on which this thread asked last: its answer comes from there. Either may be gone by now.
+// The connection on which this thread sent last, where its reply will arrive. It or the router may be gone.
 struct asking {
     const router* by = nullptr;
     std::weak_ptr<connection> on;
@@ -56,45 +57,50 @@ thread_local asking asked_last;
 
 class cluster final : public router, public std::enable_shared_from_this<cluster> {
 public:
-    cluster(const settings& how, const std::string& inbox, hooks tell, spi::clock& clock, poller& sockets)
-        : how_(how), clock_(clock), sockets_(sockets), tell_(std::move(tell)) {
-        connection::plan push = plan_for(how.endpoints.front());
+    cluster(const settings& config, const std::string& inbox, hooks callbacks, spi::clock& clock, poller& sockets)
+        : settings_(config),
+          clock_(clock),
+          sockets_(sockets),
+          callbacks_(std::move(callbacks)),
+          pacer_(clock, map_asked_every) {
+        connection::plan push = plan_for(config.endpoints.front());
         push.inbox = inbox;
         inbox_ = std::make_shared<connection>(
-            how, std::move(push),
-            connection::hooks{.pushed = [this](std::string_view, std::string_view message) { tell_.pushed(message); },
-                              .up =
-                                  [this, first = true]() mutable {
-                                      if (!std::exchange(first, false)) tell_.reconnected();
-                                  },
-                              .down = [this](const trouble&) { move_inbox(); }},
+            config, std::move(push),
+            connection::hooks{
+                .pushed = [this](std::string_view, std::string_view message) { callbacks_.pushed(message); },
+                .up =
+                    [this, first = true]() mutable {
+                        if (!std::exchange(first, false)) callbacks_.reconnected();
+                    },
+                .down = [this](const trouble&) { move_inbox(); }},
             clock, sockets);
-        for (const endpoint& one : how.endpoints) node_at(one);
+        for (const endpoint& one : config.endpoints) node_at(one);
     }
 
-    void ask(std::string_view key, call what, handler done) override {
+    void ask(std::string_view key, script_call request, handler done) override {
         const std::uint16_t slot = slot_of(key);
-        const auto now = [this, slot](call&& which, handler&& then) {
+        const auto now = [this, slot](script_call&& which, handler&& then) {
             const auto to = keeper_of(slot);
             asked_last = {this, to->shared()};
             send(to, std::move(which), std::move(then), false, 0);
         };
-        if (listening_.load(std::memory_order_relaxed)) return now(std::move(what), std::move(done));
-        once_listening([now, what = std::move(what), done = std::move(done)](const reply&) mutable {
-            now(std::move(what), std::move(done));
+        if (listening_.load(std::memory_order_relaxed)) return now(std::move(request), std::move(done));
+        when_subscribed([now, request = std::move(request), done = std::move(done)](const reply&) mutable {
+            now(std::move(request), std::move(done));
         });
     }
 
-    void ask_durably(std::string_view key, call what, unsigned replicas, durable_handler done) override {
-        once_listening([this, slot = slot_of(key), what = std::move(what), replicas,
-                        done = std::move(done)](const reply&) mutable {
-            durably(keeper_of(slot), std::move(what), replicas, std::move(done), false, 0);
+    void ask_durably(std::string_view key, script_call request, unsigned replicas, durable_handler done) override {
+        when_subscribed([this, slot = slot_of(key), request = std::move(request), replicas,
+                         done = std::move(done)](const reply&) mutable {
+            durably(keeper_of(slot), std::move(request), replicas, std::move(done), false, 0);
         });
     }
 
     std::uint32_t group_of(std::string_view key) const override { return slot_of(key); }
 
-    std::vector<std::shared_ptr<connection>> everywhere() override {
+    std::vector<std::shared_ptr<connection>> masters() override {
         begin();
         std::scoped_lock guard{mutex_};
         std::vector<std::shared_ptr<connection>> all;
@@ -103,7 +109,7 @@ public:
         return all;
     }
 
-    void once_known(handler then) override {
+    void when_known(handler then) override {
         begin();
         {
             std::scoped_lock guard{mutex_};
@@ -112,21 +118,21 @@ public:
         then({.is = reply::kind::text});
     }
 
-    void wait(spi::sleeper& who) override {
+    void wait(spi::sleeper& sleeper) override {
         const asking last = std::exchange(asked_last, {});
         const auto on = last.by == this ? last.on.lock() : nullptr;
-        if (on && on->wait(who, true)) return;
-        inbox_->wait(who);
+        if (on && on->wait(sleeper, true)) return;
+        inbox_->wait(sleeper);
     }
-    void nudge(const spi::sleeper& who) noexcept override {
-        inbox_->nudge(who);
+    void nudge(const spi::sleeper& sleeper) noexcept override {
+        inbox_->nudge(sleeper);
         std::scoped_lock guard{mutex_};
-        for (const auto& [where, node] : nodes_) node->shared()->nudge(who);
+        for (const auto& [where, node] : nodes_) node->shared()->nudge(sleeper);
     }
     void expect_pushes(bool whether) override { inbox_->expect(whether); }
 
     void close() noexcept override {
-        closed_ = true;
+        pacer_.stop();
         inbox_->close();
         std::map<endpoint, std::shared_ptr<server>> nodes;
         {
@@ -138,18 +144,18 @@ public:
 
 private:
     connection::plan plan_for(const endpoint& where) const {
-        return {.where = where, .user = how_.user, .password = how_.password, .masters_only = false};
+        return {.where = where, .user = settings_.user, .password = settings_.password, .masters_only = false};
     }
 
-    // With the mutex held, or before anybody else can.
+    // With the mutex held, or in the constructor.
     std::shared_ptr<server> node_at(const endpoint& where) {
         auto& node = nodes_[where];
         if (!node)
-            node = std::make_shared<server>(how_, plan_for(where),
+            node = std::make_shared<server>(settings_, plan_for(where),
                                             connection::hooks{.up =
                                                                   [this, where, first = true]() mutable {
                                                                       if (!std::exchange(first, false))
-                                                                          tell_.reconnected();
+                                                                          callbacks_.reconnected();
                                                                       look(where);
                                                                   },
                                                               .down = [this](const trouble&) { look_soon(); }},
@@ -165,43 +171,45 @@ private:
         begin();
         std::scoped_lock guard{mutex_};
         if (map_[slot]) return map_[slot];
-        for (const auto& [where, node] : nodes_)  // whoever it is, it knows better
+        for (const auto& [where, node] : nodes_)  // it will redirect
             if (node->shared()->up()) return node;
         return nodes_.begin()->second;
     }
 
-    void send(const std::shared_ptr<server>& to, call what, handler done, bool asking, unsigned redirections) {
-        call copy = what;
+    void send(const std::shared_ptr<server>& to, script_call request, handler done, bool asking,
+              unsigned redirections) {
+        script_call copy = request;
         run(
             to->shared(), std::move(copy),
-            [this, to, what = std::move(what), done = std::move(done), redirections](const reply& said) mutable {
-                if (said.failure()) look_soon();
-                if (!said.error() || redirections >= most_redirections) return done(said);
-                const auto where = follow(said.text, to);
-                if (!where) return done(said);
+            [this, to, request = std::move(request), done = std::move(done),
+             redirections](const reply& answer) mutable {
+                if (answer.failure()) look_soon();
+                if (!answer.error() || redirections >= most_redirections) return done(answer);
+                const auto where = follow(answer.text, to);
+                if (!where) return done(answer);
                 asked_last = {this, where->first->shared()};
-                send(where->first, std::move(what), std::move(done), where->second, redirections + 1);
+                send(where->first, std::move(request), std::move(done), where->second, redirections + 1);
             },
             asking);
     }
 
-    void durably(const std::shared_ptr<server>& to, call what, unsigned replicas, durable_handler done, bool asking,
-                 unsigned redirections) {
-        call copy = what;
+    void durably(const std::shared_ptr<server>& to, script_call request, unsigned replicas, durable_handler done,
+                 bool asking, unsigned redirections) {
+        script_call copy = request;
         to->run_durably(
             std::move(copy), replicas,
-            [this, to, what = std::move(what), replicas, done = std::move(done), redirections](const reply& said,
-                                                                                               unsigned have) mutable {
-                if (said.failure()) look_soon();
-                if (!said.error() || redirections >= most_redirections) return done(said, have);
-                const auto where = follow(said.text, to);
-                if (!where) return done(said, have);
-                durably(where->first, std::move(what), replicas, std::move(done), where->second, redirections + 1);
+            [this, to, request = std::move(request), replicas, done = std::move(done), redirections](
+                const reply& answer, unsigned have) mutable {
+                if (answer.failure()) look_soon();
+                if (!answer.error() || redirections >= most_redirections) return done(answer, have);
+                const auto where = follow(answer.text, to);
+                if (!where) return done(answer, have);
+                durably(where->first, std::move(request), replicas, std::move(done), where->second, redirections + 1);
             },
             asking);
     }
 
-    // Where a redirection leads, and whether only for once.
+    // The target of a redirection, and whether it is for this request only.
     std::optional<std::pair<std::shared_ptr<server>, bool>> follow(std::string_view text,
                                                                    const std::shared_ptr<server>& from) {
         const auto to = read_redirection(text, from->shared()->where());
@@ -219,12 +227,12 @@ private:
         return std::pair{node, !to->for_good};
     }
 
-    // A claim may be granted by a push as soon as it was sent.
-    void once_listening(handler then) {
+    // The inbox must be subscribed before a claim is sent: it may be granted by a push at once.
+    void when_subscribed(handler then) {
         begin();
-        once_up(inbox_, [this, then = std::move(then)](const reply& said) mutable {
-            if (!said.failure()) listening_ = true;
-            then(said);
+        when_connected(inbox_, [this, then = std::move(then)](const reply& answer) mutable {
+            if (!answer.failure()) listening_ = true;
+            then(answer);
         });
     }
 
@@ -232,61 +240,57 @@ private:
         if (begun_.load(std::memory_order_relaxed) || begun_.exchange(true)) return;
         inbox_->start();
         look_soon();
-        for (const endpoint& one : how_.endpoints) look(one);
+        for (const endpoint& one : settings_.endpoints) look(one);
     }
 
-    // Asks a node for the map. The first to answer is believed; what is wrong is corrected by redirections.
+    // Asks a node for the map. Whatever is wrong in it, redirections correct.
     void look(const endpoint& where) {
         constexpr std::string_view bytes = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n";
-        locked_node_at(where)->shared()->send(bytes, [this, where](const reply& said) {
-            if (said.is == reply::kind::list) draw(said, where);
-            if (said.failure() && said.number != 0) tell_those_who_wait_for_the_map(said);
+        locked_node_at(where)->shared()->send(bytes, [this, where](const reply& answer) {
+            if (answer.is == reply::kind::list) draw(answer, where);
+            if (answer.failure() && answer.number != 0) tell_those_who_wait_for_the_map(answer);
         });
     }
 
-    // Soon, and again while a node that keeps slots is out of reach.
-    void look_soon() {
-        if (closed_ || looking_.exchange(true)) return;
-        clock_.at(clock_.now() + ask_every, [weak = weak_from_this()] {
-            const auto self = weak.lock();
-            if (!self || self->closed_) return;
-            self->looking_ = false;
-            std::vector<endpoint> up;
-            bool all = true;
-            {
-                std::scoped_lock guard{self->mutex_};
-                for (const auto& [where, node] : self->nodes_) {
-                    const bool there = node->shared()->up();
-                    if (there) up.push_back(where);
-                    if (self->keeps_.contains(where) && !there) all = false;
-                }
-                if (up.empty()) {
-                    for (const auto& [where, node] : self->nodes_) up.push_back(where);
-                    all = false;
-                }
+    void look_soon() { pacer_.look_soon(weak_from_this(), &cluster::look_around); }
+
+    // Asks every node that is up; all of them if none is. True: a node that keeps slots is out of reach, look again.
+    bool look_around() {
+        std::vector<endpoint> up;
+        bool again = false;
+        {
+            std::scoped_lock guard{mutex_};
+            for (const auto& [where, node] : nodes_) {
+                const bool there = node->shared()->up();
+                if (there) up.push_back(where);
+                if (keeps_.contains(where) && !there) again = true;
             }
-            for (const endpoint& one : up) self->look(one);
-            if (!all) self->look_soon();
-        });
+            if (up.empty()) {
+                for (const auto& [where, node] : nodes_) up.push_back(where);
+                again = true;
+            }
+        }
+        for (const endpoint& one : up) look(one);
+        return again;
     }
 
-    void tell_those_who_wait_for_the_map(const reply& said) {
+    void tell_those_who_wait_for_the_map(const reply& answer) {
         std::vector<handler> waiting;
         {
             std::scoped_lock guard{mutex_};
             waiting.swap(waits_for_the_map_);
         }
-        for (handler& one : waiting) one(said);
+        for (handler& one : waiting) one(answer);
     }
 
-    // The answer to CLUSTER SLOTS: from, to, [host, port, ...] of the master, those of the replicas.
-    void draw(const reply& said, const endpoint& asked) {
+    // The reply to CLUSTER SLOTS: from, to, [host, port, ...] of the master, those of the replicas.
+    void draw(const reply& answer, const endpoint& asked) {
         std::set<endpoint> keeps;
         bool changed = false;
         {
             std::scoped_lock guard{mutex_};
             std::vector<std::shared_ptr<server>> map(slots);
-            for (const reply& range : said.items) {
+            for (const reply& range : answer.items) {
                 if (range.items.size() < 3 || range.items[2].items.size() < 2) continue;
                 const reply& master = range.items[2];
                 const std::string_view host = master.items[0].text;
@@ -305,12 +309,12 @@ private:
             keeps_ = std::move(keeps);
             drawn_ = true;
         }
-        tell_those_who_wait_for_the_map(said);
-        if (changed) tell_.reconnected();
+        tell_those_who_wait_for_the_map(answer);
+        if (changed) callbacks_.reconnected();
         if (inbox_->down()) move_inbox();
     }
 
-    // To a node that is there. One that is only slow to come up is left alone.
+    // To a node that is up, if there is one.
     void move_inbox() {
         std::optional<endpoint> next;
         {
@@ -321,29 +325,28 @@ private:
         if (next) inbox_->move_to(*next);
     }
 
-    const settings how_;
+    const settings settings_;
     spi::clock& clock_;
     poller& sockets_;
-    const hooks tell_;
+    const hooks callbacks_;
     std::atomic<bool> begun_{false};
-    std::atomic<bool> looking_{false};
     std::atomic<bool> listening_{false};
-    std::atomic<bool> closed_{false};
+    lookup_pacer pacer_;
     std::shared_ptr<connection> inbox_;
 
     std::mutex mutex_;
-    std::map<endpoint, std::shared_ptr<server>> nodes_;  // all that were ever heard of
+    std::map<endpoint, std::shared_ptr<server>> nodes_;  // all known ones
     std::vector<std::shared_ptr<server>> map_ = std::vector<std::shared_ptr<server>>(slots);
-    std::set<endpoint> keeps_;  // those that keep slots; all of them once the map is drawn
+    std::set<endpoint> keeps_;  // nodes with slots; complete once the map is drawn
     bool drawn_ = false;
     std::vector<handler> waits_for_the_map_;
 };
 
 }  // namespace
 
-std::shared_ptr<router> in_a_cluster(const settings& how, const std::string& inbox, router::hooks tell,
-                                     spi::clock& clock, poller& sockets) {
-    return std::make_shared<cluster>(how, inbox, std::move(tell), clock, sockets);
+std::shared_ptr<router> make_cluster_router(const settings& config, const std::string& inbox, router::hooks callbacks,
+                                            spi::clock& clock, poller& sockets) {
+    return std::make_shared<cluster>(config, inbox, std::move(callbacks), clock, sockets);
 }
 
 }  // namespace mortise::inline v0::stores::redis

@@ -8,22 +8,23 @@
 namespace mortise::inline v0::stores::redis {
 namespace {
 
-// Where there are several servers, one that is away may be replaced.
-reply failure_of(const trouble& why, const settings& how) {
+// With several servers, one that is down may be replaced, so `unmet` is for single servers only.
+reply failure_of(const trouble& why, const settings& config) {
     return {.is = reply::kind::failed,
             .helps = why.helps,
             .number = why.hopeless ? static_cast<int>(why.code) : 0,
             .text = why.what,
-            .unmet = why.unmet && how.shape == settings::topology::single};
+            .unmet = why.unmet && config.shape == settings::topology::single};
 }
 
 }  // namespace
 
-connection::connection(settings how, plan what, hooks tell, spi::clock& clock, poller& sockets)
-    : channel({.where = what.where, .unknown = what.unknown, .tls = how.tls, .timeout = how.timeout}, clock, sockets),
-      how_(std::move(how)),
+connection::connection(settings config, plan what, hooks callbacks, spi::clock& clock, poller& sockets)
+    : channel({.where = what.where, .unknown = what.unknown, .tls = config.tls, .timeout = config.timeout}, clock,
+              sockets),
+      settings_(std::move(config)),
       plan_(std::move(what)),
-      tell_(std::move(tell)) {}
+      callbacks_(std::move(callbacks)) {}
 
 void connection::move_to(const endpoint& where) {
     lock held{mutex_};
@@ -52,7 +53,7 @@ std::string connection::flaw() const {
     return flaw_.empty() ? "" : to_.where.shown() + ": " + flaw_;
 }
 
-// ---- asking and being answered
+// ---- commands and replies
 
 void connection::send(std::string_view bytes, std::span<handler> done) {
     trouble why;
@@ -72,17 +73,17 @@ void connection::send(std::string_view bytes, std::span<handler> done) {
         why = is_ == state::down ? last_
                                  : trouble{errc::exhausted, to_.where.shown() + " takes no more: 64 MiB are unsent"};
     }
-    const reply failed = failure_of(why, how_);
+    const reply failed = failure_of(why, settings_);
     for (handler& one : done) one(failed);
 }
 
 bool connection::took(const line& from, std::size_t bytes) {
     input_.filled(bytes);
-    reply said;
+    reply answer;
     while (true) {
-        const reader::outcome how = input_.next(said);
-        if (how == reader::outcome::more) return true;
-        if (how == reader::outcome::broken) {
+        const reader::parse_status parsed = input_.next(answer);
+        if (parsed == reader::parse_status::more) return true;
+        if (parsed == reader::parse_status::broken) {
             lock held{mutex_};
             if (from != line_) return false;
             if (is_ == state::greeting) {
@@ -95,9 +96,10 @@ bool connection::took(const line& from, std::size_t bytes) {
             }
             return false;
         }
-        const bool message = said.is == reply::kind::push && said.items.size() == 3 && said.items[0].text == "message";
+        const bool message =
+            answer.is == reply::kind::push && answer.items.size() == 3 && answer.items[0].text == "message";
         if (message) {
-            if (tell_.pushed) tell_.pushed(said.items[1].text, said.items[2].text);
+            if (callbacks_.pushed) callbacks_.pushed(answer.items[1].text, answer.items[2].text);
             continue;
         }
         handler done;
@@ -107,10 +109,10 @@ bool connection::took(const line& from, std::size_t bytes) {
             heard_ = clock_.now();
             if (is_ == state::greeting) {
                 held.unlock();
-                if (!greeted(said)) return false;
+                if (!greeted(answer)) return false;
                 continue;
             }
-            if (said.is == reply::kind::push) continue;
+            if (answer.is == reply::kind::push) continue;
             if (pending_.empty()) {
                 broke(held, {errc::unreachable, "the server answered what it was not asked"});
                 return false;
@@ -118,44 +120,44 @@ bool connection::took(const line& from, std::size_t bytes) {
             done = std::move(pending_.front().done);
             pending_.pop_front();
         }
-        done(said);
+        done(answer);
     }
 }
 
 void connection::look_for_late(lock&) {
     if (is_ != state::up || pending_.empty()) return;
-    if (clock_.now() - std::max(pending_.front().sent, heard_) >= how_.timeout) doom(silence());
+    if (clock_.now() - std::max(pending_.front().sent, heard_) >= settings_.timeout) doom(silence());
 }
 
-// ---- the greeting
+// ---- the handshake
 
 void connection::established(lock& held) {
     is_ = state::greeting;
     const line to = line_;
     held.unlock();
-    greeting_ = greeting{how_, plan_};
-    const std::string& bytes = greeting_.bytes();
-    const net::transport::result said = to->write(bytes);  // a fresh socket takes more than this
+    handshake_ = handshake{settings_, plan_};
+    const std::string& bytes = handshake_.bytes();
+    const net::transport::result answer = to->write(bytes);  // a fresh socket takes more than this
     held.lock();
     if (to != line_) return;
-    if (said.is != net::transport::outcome::done || said.bytes != bytes.size())
-        broke(held, {errc::unreachable, said.why.empty() ? "takes no greeting" : said.why});
+    if (answer.is != net::transport::outcome::done || answer.bytes != bytes.size())
+        broke(held, {errc::unreachable, answer.why.empty() ? "takes no greeting" : answer.why});
 }
 
-// False: the connection is no more.
-bool connection::greeted(const reply& said) {
-    const auto wrong = greeting_.take(said);
+// False: the connection is gone.
+bool connection::greeted(const reply& answer) {
+    const auto wrong = handshake_.take(answer);
     lock held{mutex_};
     if (wrong) {
         broke(held, *wrong);
         return false;
     }
-    if (is_ != state::greeting || !greeting_.complete()) return is_ == state::greeting;
+    if (is_ != state::greeting || !handshake_.complete()) return is_ == state::greeting;
     proven();
-    flaw_ = greeting_.flaw();
+    flaw_ = handshake_.flaw();
     came_up(held);
     held.unlock();
-    if (tell_.up) tell_.up();
+    if (callbacks_.up) callbacks_.up();
     return true;
 }
 
@@ -170,10 +172,10 @@ void connection::lost(lock& held) {
     std::deque<pending> gone;
     gone.swap(pending_);
     held.unlock();
-    const reply failed = failure_of(why, how_);
+    const reply failed = failure_of(why, settings_);
     for (pending& one : gone) one.done(failed);
     gone.clear();
-    if (tell_.down && (was_up || why.hopeless)) tell_.down(why);
+    if (callbacks_.down && (was_up || why.hopeless)) callbacks_.down(why);
     held.lock();
 }
 

@@ -1,11 +1,11 @@
-// Commands and replies over one socket to one server, and pushes. Who writes and who reads is net::channel's.
+// Commands, replies and pushes over one socket to one server. net::channel decides which thread writes and reads.
 //
-// It connects when first used, and again by itself when it breaks. What was sent on a broken connection and not answered
-// fails with reply::kind::failed: whether it took effect is not known.
+// It connects on first use and reconnects by itself. If it breaks, commands without a reply fail with reply::kind::failed:
+// whether they took effect is unknown.
 #pragma once
 
 #include "net/channel.hpp"
-#include "stores/redis/greeting.hpp"
+#include "stores/redis/handshake.hpp"
 #include "stores/redis/resp.hpp"
 #include "stores/redis/settings.hpp"
 
@@ -23,7 +23,7 @@ namespace mortise::inline v0::stores::redis {
 
 using net::poller;
 
-// Called once, from the thread that reads, with no lock held. Replies are good during the call.
+// Called once, from the thread that reads, with no lock held. The reply is valid only during the call.
 using handler = unique_function<void(const reply&)>;
 
 class connection final : public net::channel {
@@ -36,22 +36,22 @@ public:
         std::function<void(const trouble&)> down{};
     };
 
-    connection(settings how, plan what, hooks tell, spi::clock& clock, poller& sockets);
+    connection(settings config, plan what, hooks callbacks, spi::clock& clock, poller& sockets);
 
-    // From now on it leads elsewhere. What is on its way there fails.
+    // Reconnects to another server. Commands without a reply fail.
     void move_to(const endpoint& where);
-    // It is not known where it leads, and will not be soon.
+    // The address of the server is not known and will not be soon: fails what waits for it.
     void fail(const trouble& why);
 
     void send(std::string_view bytes, handler done) { send(bytes, std::span{&done, 1}); }
     // Several commands in a row, with a handler each.
     void send(std::string_view bytes, std::span<handler> done);
 
-    // Breaks the connection and makes it anew: the other side is not what it should be.
+    // Drops the connection and reconnects: the server is not what it should be.
     void start_over(const trouble& why);
 
-    // Of a strict client: why nothing should be claimed here, as it was found on connecting. Empty: no reason.
-    bool strict() const noexcept { return how_.strict; }
+    // Why a strict client must not claim here, as found on connecting. Empty: it may.
+    bool strict() const noexcept { return settings_.strict; }
     std::string flaw() const;
 
 private:
@@ -70,18 +70,18 @@ private:
     // On the thread that reads, without it.
     std::span<char> space() override { return input_.space(); }
     bool took(const line& from, std::size_t bytes) override;
-    bool greeted(const reply& said);
+    bool greeted(const reply& answer);
 
-    const settings how_;
-    const plan plan_;  // but where it leads is to_.where
-    const hooks tell_;
+    const settings settings_;
+    const plan plan_;  // the current address is to_.where
+    const hooks callbacks_;
 
     spi::time_point heard_{};
     std::deque<pending> pending_;
     std::string flaw_;
 
-    greeting greeting_;  // of whoever reads
-    reader input_;       // likewise
+    handshake handshake_;  // used by the reading thread
+    reader input_;         // likewise
 };
 
 }  // namespace mortise::inline v0::stores::redis

@@ -71,7 +71,7 @@ struct scripts_under_test {
     script claim = under_test(in_head, {lua::fast_claim, lua::state, lua::claim});
     script release = under_test(in_head, {lua::fast_release, lua::state, lua::release});
     script renew = under_test(in_head, {lua::renew});
-    script refresh = under_test(in_head, {lua::state, lua::refresh});
+    script heartbeat = under_test(in_head, {lua::state, lua::heartbeat});
     script break_hold = under_test(in_head, {lua::state, lua::break_hold});
     script drop_session = under_test(in_head, {lua::state, drop});
 };
@@ -123,7 +123,7 @@ public:
                         base::effects& out) {
         using is = spi::claim_answer::verdict;
         const std::int64_t lease = c.lease ? c.lease->count() : for_ever;
-        call what{by_->claim, 1, 8};
+        script_call what{by_->claim, 1, 8};
         what << key_ << packed_record{c.id}
              << packed_record::of<layouts::claim>(capacity, c.weight, lease, queue ? layouts::claim_flags::queue : 0)
              << (c.replaces() ? packed_record{c.instead_of} : packed_record{})
@@ -168,29 +168,29 @@ public:
     }
     spi::renewal_answer renew(const claim_id& id, spi::duration lease, base::instant at, base::effects& out) {
         settle(at, out);
-        call what{by_->renew, 1, 4};
+        script_call what{by_->renew, 1, 4};
         what << key_ << packed_record{id} << packed_record::of<layouts::lease>(lease.count());
         what << at.now.time_since_epoch().count() << static_cast<std::int64_t>(at.wall_us);
         const reply& said = ask(what);
         return said.items.at(0).text == "1" ? spi::renewal_answer::renewed : spi::renewal_answer::lost;
     }
     spi::release_answer release(const claim_id& id, std::uint64_t by, base::instant at, base::effects& out) {
-        call what{by_->release, 1, 6};
+        script_call what{by_->release, 1, 6};
         what << key_ << packed_record{id} << client_of(by);
         return static_cast<spi::release_answer>(std::stoi(run(std::move(what), at, out)));
     }
     bool break_hold(std::uint64_t counter, base::instant at, base::effects& out) {
-        call what{by_->break_hold, 1, 5};
+        script_call what{by_->break_hold, 1, 5};
         what << key_ << static_cast<std::int64_t>(counter);
         return !run(std::move(what), at, out).empty();
     }
     void drop_session(std::uint64_t session, base::instant at, base::effects& out) {
-        call what{by_->drop_session, 1, 5};
+        script_call what{by_->drop_session, 1, 5};
         what << key_ << client_of(session);
         run(std::move(what), at, out);
     }
     void settle(base::instant at, base::effects& out) {
-        call what{by_->refresh, 1, 5};
+        script_call what{by_->heartbeat, 1, 5};
         what << key_ << client_of(7);
         run(std::move(what), at, out);
     }
@@ -253,7 +253,7 @@ public:
     std::string answers() { return std::exchange(answers_, {}); }
 
 private:
-    const reply& ask(const call& what) {
+    const reply& ask(const script_call& what) {
         const reply* said = &on_->ask(what.by_digest());
         if (said->error() && said->text.starts_with("NOSCRIPT")) said = &on_->ask(what.by_source());
         if (said->items.empty()) throw std::runtime_error("the script says: " + std::string(said->text));
@@ -262,7 +262,7 @@ private:
     }
 
     // Adds what every verb but a renewal is told, and reads what it tells others.
-    std::string run(call what, base::instant at, base::effects& out) {
+    std::string run(script_call what, base::instant at, base::effects& out) {
         what << "" << packed_record::of<layouts::terms>(for_ever * 4, for_ever * 4, true)
              << at.now.time_since_epoch().count() << static_cast<std::int64_t>(at.wall_us);
         const auto before = fields();

@@ -19,28 +19,29 @@ std::int64_t us(spi::duration d) {
 
 // pid, length of host, host and label
 std::optional<mortise::holder> holder_of(words& from, std::uint64_t counter, microseconds held_for) {
-    mortise::holder who;
-    who.pid = from.number();
+    mortise::holder found;
+    found.pid = from.number();
     const auto length = from.number<std::size_t>();
     if (from.bad() || length > from.rest().size()) return std::nullopt;
-    who.host = from.rest().substr(0, length);
-    who.label = from.rest().substr(length);
-    who.held_for = held_for;
-    who.token = token::of(counter, 0);
-    return who;
+    found.host = from.rest().substr(0, length);
+    found.label = from.rest().substr(length);
+    found.held_for = held_for;
+    found.token = token::of(counter, 0);
+    return found;
 }
 
-void tell(call& to, const asking_party& who) {
-    to << who.inboxes() << packed_record::of<layouts::terms>(us(waiting_life), us(push_grace), who.receivers_count);
+void tell(script_call& to, const client_identity& client) {
+    to << client.inboxes()
+       << packed_record::of<layouts::terms>(us(waiter_life), us(push_grace), client.receivers_count);
 }
 constexpr std::size_t things_told = 2;
 
-// Most calls are not longer.
+// Long enough for most calls.
 constexpr std::size_t usual_length = 320;
 
 }  // namespace
 
-call::call(const script& which, std::size_t keys, std::size_t arguments)
+script_call::script_call(const script& which, std::size_t keys, std::size_t arguments)
     : script_(&which), count_(3 + keys + arguments) {
     bytes_.reserve(usual_length);
     command{bytes_, count_} << "EVALSHA" << script_->sha;
@@ -48,88 +49,89 @@ call::call(const script& which, std::size_t keys, std::size_t arguments)
     command{bytes_} << static_cast<std::int64_t>(keys);
 }
 
-call& call::operator<<(std::string_view argument) {
+script_call& script_call::operator<<(std::string_view argument) {
     command{bytes_} << argument;
     return *this;
 }
 
-call& call::operator<<(std::int64_t argument) {
+script_call& script_call::operator<<(std::int64_t argument) {
     command{bytes_} << argument;
     return *this;
 }
 
-bool call::takes() const noexcept {
+bool script_call::takes() const noexcept {
     return script_ == &scripts::all().claim;
 }
 
-std::string call::by_source() const {
+std::string script_call::by_source() const {
     std::string bytes;
     command{bytes, count_} << "EVAL" << script_->source;
     return bytes.append(bytes_, head_);
 }
 
-call claim_call(const asking_party& who, std::string_view key, const spi::claim_request& wanted, bool durable) {
+script_call claim_call(const client_identity& client, std::string_view key, const spi::claim_request& wanted,
+                       bool durable) {
     const bool renewed = wanted.renew == renew::on && wanted.kept_by == kept_by::process;
     std::string rest;
-    rest.reserve(who.client.size() + who.host.size() + wanted.label.size() + 32);
+    rest.reserve(client.client.size() + client.host.size() + wanted.label.size() + 32);
     rest += renewed ? 'r' : '-';
-    rest += who.client;
-    (rest += ' ') += std::to_string(who.pid);
-    (rest += ' ') += std::to_string(who.host.size());
-    (rest += ' ') += who.host;
+    rest += client.client;
+    (rest += ' ') += std::to_string(client.pid);
+    (rest += ' ') += std::to_string(client.host.size());
+    (rest += ' ') += client.host;
     rest += wanted.label;
     const std::int64_t lease = us(wanted.lease.value_or(spi::duration::zero()));
     const unsigned flags =
         (wanted.queue ? layouts::claim_flags::queue : 0U) | (durable ? layouts::claim_flags::must_write : 0U);
-    call made{scripts::all().claim, 1, 4 + things_told};
+    script_call made{scripts::all().claim, 1, 4 + things_told};
     made << key << packed_record{wanted.id}
          << packed_record::of<layouts::claim>(wanted.capacity, wanted.weight, lease, flags)
          << (wanted.instead_of == claim_id{} ? packed_record{} : packed_record{wanted.instead_of}) << rest;
-    tell(made, who);
+    tell(made, client);
     return made;
 }
 
-call claim_in_vain() {
-    call made{scripts::all().claim, 0, 4 + things_told};  // no key: any node of a cluster can be asked
+script_call claim_in_vain() {
+    script_call made{scripts::all().claim, 0, 4 + things_told};  // no key: any node of a cluster accepts it
     for (std::size_t i = 0; i < 4 + things_told; ++i) made << "";
     return made;
 }
 
-call release_call(const asking_party& who, std::string_view key, const claim_id& id) {
-    call made{scripts::all().release, 1, 2 + things_told};
-    made << key << packed_record{id} << who.client;
-    tell(made, who);
+script_call release_call(const client_identity& client, std::string_view key, const claim_id& id) {
+    script_call made{scripts::all().release, 1, 2 + things_told};
+    made << key << packed_record{id} << client.client;
+    tell(made, client);
     return made;
 }
 
-call refresh_call(const asking_party& who, std::string_view key) {
-    call made{scripts::all().refresh, 1, 1 + things_told};
-    made << key << who.client;
-    tell(made, who);
+script_call heartbeat_call(const client_identity& client, std::string_view key) {
+    script_call made{scripts::all().heartbeat, 1, 1 + things_told};
+    made << key << client.client;
+    tell(made, client);
     return made;
 }
 
-call break_call(const asking_party& who, std::string_view key, std::uint64_t counter) {
-    call made{scripts::all().break_hold, 1, 1 + things_told};
+script_call break_call(const client_identity& client, std::string_view key, std::uint64_t counter) {
+    script_call made{scripts::all().break_hold, 1, 1 + things_told};
     made << key << std::to_string(counter);
-    tell(made, who);
+    tell(made, client);
     return made;
 }
 
-call show_call(std::string_view key) {
-    call made{scripts::all().show, 1, 0};
+script_call show_call(std::string_view key) {
+    script_call made{scripts::all().show, 1, 0};
     made << key;
     return made;
 }
 
-call clock_ahead_call(std::string_view key) {
-    call made{scripts::all().clock_ahead, 1, 0};
+script_call clock_ahead_call(std::string_view key) {
+    script_call made{scripts::all().clock_ahead, 1, 0};
     made << key;
     return made;
 }
 
-call renew_call(std::span<const renewal_item> items) {
-    call made{scripts::all().renew, items.size(), 2};
+script_call renew_call(std::span<const renewal_item> items) {
+    script_call made{scripts::all().renew, items.size(), 2};
     std::string ids;
     std::string leases;
     for (const renewal_item& one : items) {
@@ -143,15 +145,14 @@ call renew_call(std::span<const renewal_item> items) {
     return made;
 }
 
-std::string complaint::advice() const {
+std::string error_reply::advice() const {
     return what + (helps == net::trouble::remedy::rights ? "; mortise doctor prints the rights that are needed" : "");
 }
 
-complaint read_error(const reply& said) {
-    const std::string text{said.text};
-    if (said.failure())
-        return {said.number != 0 ? static_cast<errc>(said.number) : errc::unreachable, text, said.number == 0,
-                said.helps};
+error_reply read_error(const reply& raw) {
+    const std::string text{raw.text};
+    if (raw.failure())
+        return {raw.number != 0 ? static_cast<errc>(raw.number) : errc::unreachable, text, raw.number == 0, raw.helps};
     const auto begins = [&](std::string_view with) { return text.starts_with(with); };
     if (begins("FOREIGN") || begins("WRONGTYPE"))
         return {errc::kind_mismatch,
@@ -172,26 +173,26 @@ complaint read_error(const reply& said) {
     return {errc::unsupported, "Redis answered: " + text};
 }
 
-std::string read_why_not(const reply& said) {
-    const bool by_the_script = said.error() && said.text.starts_with("ERR arguments of a claim");
-    return by_the_script ? "" : read_error(said).what;
+std::string read_why_not(const reply& raw) {
+    const bool by_the_script = raw.error() && raw.text.starts_with("ERR arguments of a claim");
+    return by_the_script ? "" : read_error(raw).what;
 }
 
-claim_reply read_claim(const reply& said, spi::time_point sent, std::uint32_t claimed) {
+claim_reply read_claim(const reply& raw, spi::time_point sent, std::uint32_t claimed) {
     using enum spi::claim_answer::verdict;
     claim_reply out;
     spi::claim_answer& answer = out.answer;
-    if (said.failure() || said.error()) {
-        const complaint why = read_error(said);
+    if (raw.failure() || raw.error()) {
+        const error_reply why = read_error(raw);
         answer.is = why.passing ? unknown : refused;
         answer.reason = why.code;
         answer.detail = why.advice();
-        answer.unreached = said.unmet;
+        answer.unreached = raw.unmet;
         return out;
     }
-    if (said.text.empty()) return out;
-    const char verdict = said.text.front();
-    packed_reader from{said.text.substr(layouts::verdict.size())};
+    if (raw.text.empty()) return out;
+    const char verdict = raw.text.front();
+    packed_reader from{raw.text.substr(layouts::verdict.size())};
     if (verdict == 'G') {
         const auto [counter, lease, left, now] = from.take<layouts::grant>();
         from.require(counter >= 0);
@@ -214,7 +215,7 @@ claim_reply read_claim(const reply& said, spi::time_point sent, std::uint32_t cl
             answer.standing.holder = holder_of(rest, static_cast<std::uint64_t>(counter), microseconds{held_for});
         }
     } else if (verdict == 'R') {
-        words why_not{said.text.substr(1)};
+        words why_not{raw.text.substr(1)};
         const std::string_view why = why_not.next();
         const auto in_use = why_not.number<std::uint32_t>();
         if (why_not.bad()) return {};
@@ -229,38 +230,38 @@ claim_reply read_claim(const reply& said, spi::time_point sent, std::uint32_t cl
     return out;
 }
 
-std::optional<push> read_push(std::string_view message) {
+std::optional<inbox_message> read_inbox_message(std::string_view message) {
     if (message.empty() || (message.front() != 'G' && message.front() != 'L')) return std::nullopt;
     packed_reader from{message.substr(layouts::verdict.size())};
-    push told_of;
-    told_of.granted = message.front() == 'G';
-    told_of.id = from.take_id();
-    if (told_of.granted) {
+    inbox_message read;
+    read.granted = message.front() == 'G';
+    read.id = from.take_id();
+    if (read.granted) {
         const auto [counter, lease, left, now] = from.take<layouts::grant>();
         from.require(counter >= 0);
-        told_of.counter = static_cast<std::uint64_t>(counter);
-        told_of.lease = microseconds{lease};
-        told_of.left = microseconds{left};
-        told_of.at = server_time{now};
+        read.counter = static_cast<std::uint64_t>(counter);
+        read.lease = microseconds{lease};
+        read.left = microseconds{left};
+        read.at = server_time{now};
     }
-    told_of.key = from.rest();
-    if (from.bad() || told_of.key.empty()) return std::nullopt;
-    return told_of;
+    read.key = from.rest();
+    if (from.bad() || read.key.empty()) return std::nullopt;
+    return read;
 }
 
-std::vector<spi::listed> read_shown(const reply& said, std::string_view name) {
+std::vector<spi::listed> read_shown(const reply& raw, std::string_view name) {
     std::vector<spi::listed> holds;
-    if (said.items.size() < 3) return holds;
-    const auto capacity = words{said.items[0].text}.number<std::uint32_t>();
-    const auto waiting = words{said.items[1].text}.number<std::size_t>();
-    for (std::size_t i = 2; i < said.items.size(); ++i) {
-        words from{said.items[i].text};
+    if (raw.items.size() < 3) return holds;
+    const auto capacity = words{raw.items[0].text}.number<std::uint32_t>();
+    const auto waiting = words{raw.items[1].text}.number<std::size_t>();
+    for (std::size_t i = 2; i < raw.items.size(); ++i) {
+        words from{raw.items[i].text};
         const auto counter = from.number<std::uint64_t>();
         const auto weight = from.number<std::uint32_t>();
         const microseconds held_for{from.number()};
         const microseconds left{from.number()};
-        if (auto who = holder_of(from, counter, held_for))
-            holds.push_back({std::string(name), std::move(*who), capacity, weight, waiting, left});
+        if (auto holder = holder_of(from, counter, held_for))
+            holds.push_back({std::string(name), std::move(*holder), capacity, weight, waiting, left});
     }
     std::sort(holds.begin(), holds.end(), [](const auto& a, const auto& b) { return a.holder.token < b.holder.token; });
     return holds;

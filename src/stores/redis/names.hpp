@@ -1,4 +1,4 @@
-// Where a name's state lies.
+// The keys of names.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -10,15 +10,15 @@
 
 namespace mortise::inline v0::stores::redis {
 
-// PREFIX:{name}, with the braces and the percent sign of the name escaped: what stands in the braces decides where a cluster
-// keeps the key, and two names never meet.
+// PREFIX:{name}, with the braces and the percent sign of the name escaped: the part in braces decides which node of a
+// cluster keeps the key, and no two names share one.
 std::string key_of(std::string_view prefix, std::string_view name);
 std::optional<std::string> name_of(std::string_view prefix, std::string_view key);
 
-// A glob that matches the keys of a prefix, and those only.
+// A glob that matches exactly the keys of a prefix.
 std::string pattern_of(std::string_view prefix);
 
-// 0 to 16383, as the nodes of a cluster count.
+// The hash slot of a key, 0 to 16383.
 std::uint16_t slot_of(std::string_view key);
 
 }  // namespace mortise::inline v0::stores::redis

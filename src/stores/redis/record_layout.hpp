@@ -141,9 +141,9 @@ struct script_constants {
     std::int64_t look_every =
         5'000'000;  // LOOK: how often a name with several holders is searched for expired leases, in µs
 
-    // REMEMBERED: ended ids that a record keeps, the latest ones. It is a number and not a time, as in no other store, because every
-    // claim and every release rewrites them: seven are those of the few requests that can be under way for one name when a late or
-    // repeated one arrives, in 63 bytes.
+    // REMEMBERED: a record keeps its latest seven ended ids, whatever their age. Unlike the other stores (base/ended_claims.hpp) it
+    // counts ids and not seconds, because every claim and release rewrites the record: seven cover the requests that can be under
+    // way for one name, in 63 bytes.
     std::size_t remembered = 7;
 };
 

@@ -61,7 +61,7 @@ TEST(redis_record_layout, refuses_what_it_does_not_have) {
 
 TEST(redis_record_layout, is_the_only_place_that_knows_formats) {
     for (const std::string_view file :
-         {lua::state, lua::fast_claim, lua::claim, lua::fast_release, lua::release, lua::renew, lua::refresh,
+         {lua::state, lua::fast_claim, lua::claim, lua::fast_release, lua::release, lua::renew, lua::heartbeat,
           lua::break_hold, lua::show, lua::clock_ahead, lua::rights}) {
         EXPECT_EQ(file.find("'>"), file.npos) << file;
         const std::string text = spliced(file);

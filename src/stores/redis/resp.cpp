@@ -32,21 +32,21 @@ std::span<char> reader::space() {
     return {buffer_.data() + end_, buffer_.size() - end_};
 }
 
-// Reads one value from the front of the bytes at hand.
+// Parses one value from the front of the buffer.
 struct reader::cursor {
     const char* at;
     const char* const end;
     std::int64_t elements = 0;
 
-    std::optional<std::string_view> line(outcome& why) {
+    std::optional<std::string_view> line(parse_status& why) {
         constexpr std::ptrdiff_t longest = 64 * 1024;
         const auto* stop = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
         if (stop == nullptr) {
-            why = end - at > longest ? outcome::broken : outcome::more;
+            why = end - at > longest ? parse_status::broken : parse_status::more;
             return std::nullopt;
         }
         if (stop == at || stop[-1] != '\r' || stop - at > longest) {
-            why = outcome::broken;
+            why = parse_status::broken;
             return std::nullopt;
         }
         const std::string_view found{at, static_cast<std::size_t>(stop - 1 - at)};
@@ -59,12 +59,12 @@ struct reader::cursor {
         return failed == std::errc{} && stop == text.data() + text.size() && !text.empty();
     }
 
-    outcome value(reply& out, std::size_t depth) {
-        if (at == end) return outcome::more;
-        if (++elements > most_elements || depth > deepest) return outcome::broken;
+    parse_status value(reply& out, std::size_t depth) {
+        if (at == end) return parse_status::more;
+        if (++elements > most_elements || depth > deepest) return parse_status::broken;
         const char type = *at++;
-        if (std::string_view{"+-:$*_#,(!=%~>|"}.find(type) == std::string_view::npos) return outcome::broken;
-        outcome why = outcome::value;
+        if (std::string_view{"+-:$*_#,(!=%~>|"}.find(type) == std::string_view::npos) return parse_status::broken;
+        parse_status why = parse_status::value;
         const auto head = line(why);
         if (!head) return why;
         out = {};
@@ -74,20 +74,20 @@ struct reader::cursor {
             case '(':
                 out.is = reply::kind::text;
                 out.text = *head;
-                return outcome::value;
+                return parse_status::value;
             case '-':
                 out.is = reply::kind::error;
                 out.text = *head;
-                return outcome::value;
+                return parse_status::value;
             case ':':
                 out.is = reply::kind::integer;
-                return number(*head, out.number) ? outcome::value : outcome::broken;
+                return number(*head, out.number) ? parse_status::value : parse_status::broken;
             case '_':
-                return head->empty() ? outcome::value : outcome::broken;
+                return head->empty() ? parse_status::value : parse_status::broken;
             case '#':
                 out.is = reply::kind::integer;
                 out.number = *head == "t" ? 1 : 0;
-                return *head == "t" || *head == "f" ? outcome::value : outcome::broken;
+                return *head == "t" || *head == "f" ? parse_status::value : parse_status::broken;
             case '$':
             case '=':
             case '!':
@@ -99,39 +99,40 @@ struct reader::cursor {
             case '|':
                 return list(*head, type, out, depth);
             default:
-                return outcome::broken;
+                return parse_status::broken;
         }
     }
 
-    outcome text(std::string_view head, char type, reply& out) {
+    parse_status text(std::string_view head, char type, reply& out) {
         std::int64_t length = 0;
-        if (!number(head, length) || length < -1 || length > longest_text) return outcome::broken;
-        if (length < 0) return outcome::value;
-        if (end - at < length + 2) return outcome::more;
-        if (at[length] != '\r' || at[length + 1] != '\n') return outcome::broken;
+        if (!number(head, length) || length < -1 || length > longest_text) return parse_status::broken;
+        if (length < 0) return parse_status::value;
+        if (end - at < length + 2) return parse_status::more;
+        if (at[length] != '\r' || at[length + 1] != '\n') return parse_status::broken;
         out.is = type == '!' ? reply::kind::error : reply::kind::text;
         out.text = {at, static_cast<std::size_t>(length)};
         at += length + 2;
-        return outcome::value;
+        return parse_status::value;
     }
 
-    outcome list(std::string_view head, char type, reply& out, std::size_t depth) {
+    parse_status list(std::string_view head, char type, reply& out, std::size_t depth) {
         std::int64_t count = 0;
-        if (!number(head, count) || count < -1 || count > most_elements) return outcome::broken;
-        if (count < 0) return outcome::value;
+        if (!number(head, count) || count < -1 || count > most_elements) return parse_status::broken;
+        if (count < 0) return parse_status::value;
         if (type == '%' || type == '|') count *= 2;
         out.is = type == '>' ? reply::kind::push : reply::kind::list;
-        for (std::int64_t i = 0; i < count; ++i)  // grows as they come: a count alone reserves nothing
-            if (const outcome how = value(out.items.emplace_back(), depth + 1); how != outcome::value) return how;
-        return type == '|' ? value(out, depth + 1) : outcome::value;  // attributes precede what they are about
+        for (std::int64_t i = 0; i < count; ++i)  // grows as they arrive: a count alone allocates nothing
+            if (const parse_status parsed = value(out.items.emplace_back(), depth + 1); parsed != parse_status::value)
+                return parsed;
+        return type == '|' ? value(out, depth + 1) : parse_status::value;  // attributes precede what they are about
     }
 };
 
-auto reader::next(reply& out) -> outcome {
+auto reader::next(reply& out) -> parse_status {
     cursor from{buffer_.data() + begin_, buffer_.data() + end_};
-    const outcome how = from.value(out, 0);
-    if (how == outcome::value) begin_ = static_cast<std::size_t>(from.at - buffer_.data());
-    return how;
+    const parse_status parsed = from.value(out, 0);
+    if (parsed == parse_status::value) begin_ = static_cast<std::size_t>(from.at - buffer_.data());
+    return parsed;
 }
 
 namespace {

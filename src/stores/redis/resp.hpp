@@ -15,7 +15,7 @@
 
 namespace mortise::inline v0::stores::redis {
 
-// What the server said, or that it said nothing.
+// A reply of the server, or that none came.
 struct reply {
     enum class kind : unsigned char {
         text,
@@ -23,15 +23,15 @@ struct reply {
         integer,
         null,
         list,    // also sets and maps, the latter as key, value, key, value
-        push,    // not an answer to anything
-        failed,  // no answer came; the text says why, the number is an errc if asking again is hopeless
+        push,    // not a reply to a command
+        failed,  // no reply came; the text says why, the number is an errc if a retry is hopeless
     };
     kind is = kind::null;
     net::trouble::remedy helps{};  // if it failed
     std::int64_t number = 0;
     std::string_view text{};  // into the reader's buffer
     std::vector<reply> items{};
-    bool unmet = false;  // if it failed: nobody was there
+    bool unmet = false;  // if it failed: the server was never reached
 
     bool failure() const noexcept { return is == kind::failed; }
     bool error() const noexcept { return is == kind::error; }
@@ -39,19 +39,19 @@ struct reply {
     const reply& at(std::string_view key) const noexcept;
 };
 
-// Takes bytes, gives replies. A stream that is not RESP, or that asks for more than the limits, is broken for good.
+// Parses bytes into replies. A stream that is not RESP, or exceeds the limits, is broken for good.
 class reader {
 public:
     static constexpr std::size_t deepest = 32;
     static constexpr std::int64_t most_elements = std::int64_t{1} << 20;
     static constexpr std::int64_t longest_text = std::int64_t{16} << 20;
 
-    // Where the next bytes go, and how many came. Ends the life of all replies given out.
+    // Where the next bytes go, and how many came. Invalidates all replies returned so far.
     std::span<char> space();
     void filled(std::size_t bytes) noexcept { end_ += bytes; }
 
-    enum class outcome { value, more, broken };
-    outcome next(reply& out);
+    enum class parse_status { value, more, broken };
+    parse_status next(reply& out);
 
 private:
     struct cursor;
@@ -64,7 +64,7 @@ private:
 // Appends a command with its arguments to `out`.
 class command {
 public:
-    explicit command(std::string& out) : out_(out) {}  // more arguments to what stands there
+    explicit command(std::string& out) : out_(out) {}  // adds arguments to a command that has begun
     command(std::string& out, std::size_t arguments);
     command& operator<<(std::string_view argument);
     command& operator<<(std::int64_t argument);

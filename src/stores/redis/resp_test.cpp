@@ -11,7 +11,7 @@
 namespace mortise::stores::redis {
 namespace {
 
-using outcome = reader::outcome;
+using outcome = reader::parse_status;
 using kind = reply::kind;
 
 void feed(reader& to, std::string_view bytes) {

@@ -33,7 +33,7 @@ using ::testing::Not;
 class redis_rights : public ::testing::Test {
 protected:
     std::string url() const {
-        return "redis://few:" + std::string(canary) + "@" + address_ + "/" + std::to_string(how_.database) +
+        return "redis://few:" + std::string(canary) + "@" + address_ + "/" + std::to_string(settings_.database) +
                "?timeout=1s&wait_timeout=100ms";
     }
     // A line of redis-cli.
@@ -93,7 +93,7 @@ protected:
 
     servers::single on_{{"appendonly yes"}};
     const std::string address_ = on_.node().address();
-    settings how_ = [] {
+    settings settings_ = [] {
         settings s;
         s.user = "few";
         s.database = 1;
@@ -116,24 +116,25 @@ std::vector<std::string> problems(const std::string& url) {
 }
 
 TEST_F(redis_rights, those_of_the_list_suffice) {
-    give(acl_rules(how_));
+    give(acl_rules(settings_));
     EXPECT_THAT(complaints(), IsEmpty());
     EXPECT_THAT(problems(url()), IsEmpty());
 }
 
 TEST_F(redis_rights, each_of_the_list_is_needed_and_named_when_it_is_missing) {
-    const auto needed = needed_rights(how_);
+    const auto needed = needed_rights(settings_);
     ASSERT_GT(needed.size(), 15u);
     for (const right& one : needed) {
         SCOPED_TRACE(one.rule);
-        give(acl_rules(how_) + " -" + one.rule.substr(1));
+        give(acl_rules(settings_) + " -" + one.rule.substr(1));
         const auto heard = complaints();
         const std::string command = one.rule.substr(1);
         EXPECT_THAT(heard, Not(IsEmpty()));
         for (const std::string& what : heard) EXPECT_THAT(what, HasSubstr(command));
         const auto found = problems(url());
         ASSERT_EQ(found.size(), 1u);
-        EXPECT_THAT(found[0], AllOf(HasSubstr(command), HasSubstr(acl_remedy(how_)), Not(HasSubstr("mortise doctor"))));
+        EXPECT_THAT(found[0],
+                    AllOf(HasSubstr(command), HasSubstr(acl_remedy(settings_)), Not(HasSubstr("mortise doctor"))));
         const bool locks = !complaint_of(url()).code;
         EXPECT_THAT(found[0], ::testing::StartsWith(locks ? "warning " : "problem "));
         EXPECT_EQ(locks, one.rule == "+scan" || one.rule == "+wait" || one.rule == "+info");
@@ -141,17 +142,17 @@ TEST_F(redis_rights, each_of_the_list_is_needed_and_named_when_it_is_missing) {
 }
 
 TEST_F(redis_rights, keys_and_channels_are_named_too) {
-    give(acl_rules(how_) + " resetkeys ~other:*");
+    give(acl_rules(settings_) + " resetkeys ~other:*");
     auto heard = complaint_of(url());
     EXPECT_EQ(heard.code, errc::denied);
     EXPECT_TRUE(heard.readable()) << heard.what;
     EXPECT_THAT(heard.what,
                 AllOf(HasSubstr("'few' lacks ~mortise:*"), Not(HasSubstr("+hset")), HasSubstr("mortise doctor")));
     EXPECT_LT(heard.after, servers::long_patience / 2);
-    const auto line_is_given = ElementsAre(HasSubstr("-> in redis-cli: " + acl_remedy(how_)));
+    const auto line_is_given = ElementsAre(HasSubstr("-> in redis-cli: " + acl_remedy(settings_)));
     EXPECT_THAT(problems(url()), line_is_given);
 
-    give(acl_rules(how_) + " resetchannels &other:*");
+    give(acl_rules(settings_) + " resetchannels &other:*");
     heard = complaint_of(url());
     EXPECT_EQ(heard.code, errc::denied);
     EXPECT_THAT(heard.what, HasSubstr("channels"));
@@ -183,7 +184,7 @@ TEST_F(redis_rights, the_line_for_a_user_that_is_there_only_adds) {
 }
 
 TEST_F(redis_rights, a_right_that_is_taken_away_later_is_missed_when_it_is_used) {
-    give(acl_rules(how_));
+    give(acl_rules(settings_));
     client locks{url()};
     static_cast<void>(locks.acquire("n"));
     on_.node().command({"acl", "setuser", "few", "-hset"});
@@ -194,7 +195,7 @@ TEST_F(redis_rights, a_right_that_is_taken_away_later_is_missed_when_it_is_used)
 
 // The claim is not made before it is known that its replicas can be waited for.
 TEST_F(redis_rights, a_claim_that_is_denied_leaves_no_lock) {
-    give(acl_rules(how_) + " -wait");
+    give(acl_rules(settings_) + " -wait");
     client locks{url()};
     const attempt denied = locks.try_acquire("n", {.durability = durability::wait(1)});
     EXPECT_EQ(denied.reason(), errc::denied);
@@ -203,27 +204,27 @@ TEST_F(redis_rights, a_claim_that_is_denied_leaves_no_lock) {
 
 // The prefix may hold what is a sign in patterns.
 TEST(redis_acl, names_the_prefix_word_for_word) {
-    settings how;
-    how.prefix = "a*b";
-    EXPECT_THAT(acl_rules(how),
+    settings config;
+    config.prefix = "a*b";
+    EXPECT_THAT(acl_rules(config),
                 ::testing::StartsWith("resetkeys ~a\\*b:* resetchannels &a\\*b:* -@all +eval +evalsha "));
-    EXPECT_EQ(acl_of_a_new_user(how), "ACL SETUSER mortise on >PASSWORD " + acl_rules(how));
-    how.user = "ann";
-    EXPECT_THAT(acl_remedy(how), AllOf(::testing::StartsWith("ACL SETUSER ann (~a\\*b:* &a\\*b:* +eval +evalsha "),
-                                       ::testing::EndsWith(")")));
+    EXPECT_EQ(acl_of_a_new_user(config), "ACL SETUSER mortise on >PASSWORD " + acl_rules(config));
+    config.user = "ann";
+    EXPECT_THAT(acl_remedy(config), AllOf(::testing::StartsWith("ACL SETUSER ann (~a\\*b:* &a\\*b:* +eval +evalsha "),
+                                          ::testing::EndsWith(")")));
 }
 
 TEST(redis_acl, resets_no_user_that_is_there) {
-    settings how;
+    settings config;
     for (const char* user : {"", "default"}) {
-        how.user = user;
-        EXPECT_EQ(acl_remedy(how), acl_of_a_new_user(how)) << "the default user is that of all others too";
+        config.user = user;
+        EXPECT_EQ(acl_remedy(config), acl_of_a_new_user(config)) << "the default user is that of all others too";
     }
     for (const char* user : {"ann", "mortise"}) {
-        how.user = user;
-        EXPECT_THAT(acl_remedy(how), AllOf(HasSubstr(std::string(" ") + user + " ("), Not(HasSubstr("reset")),
-                                           Not(HasSubstr("-@all")), Not(HasSubstr("PASSWORD"))));
-        EXPECT_THAT(acl_of_a_new_user(how), Not(HasSubstr(std::string(" ") + user + " ")));
+        config.user = user;
+        EXPECT_THAT(acl_remedy(config), AllOf(HasSubstr(std::string(" ") + user + " ("), Not(HasSubstr("reset")),
+                                              Not(HasSubstr("-@all")), Not(HasSubstr("PASSWORD"))));
+        EXPECT_THAT(acl_of_a_new_user(config), Not(HasSubstr(std::string(" ") + user + " ")));
     }
 }
 
@@ -232,7 +233,7 @@ TEST(redis_acl, names_exactly_what_the_scripts_call) {
     std::set<std::string> called;
     const std::regex calls{R"(redis\.p?call\('([A-Z]+)')"};
     for (const script* one :
-         {&all.claim, &all.release, &all.renew, &all.refresh, &all.break_hold, &all.show, &all.rights})
+         {&all.claim, &all.release, &all.renew, &all.heartbeat, &all.break_hold, &all.show, &all.rights})
         for (std::sregex_iterator it{one->source.begin(), one->source.end(), calls}, end; it != end; ++it)
             called.insert((*it)[1]);
     std::set<std::string> asked;
@@ -251,13 +252,13 @@ TEST(redis_acl, the_readme_shows_the_lines) {
 }
 
 TEST(redis_acl, a_cluster_and_a_database_need_more) {
-    settings how;
-    EXPECT_THAT(acl_rules(how), AllOf(Not(HasSubstr("+cluster")), Not(HasSubstr("+select"))));
-    how.database = 2;
-    EXPECT_THAT(acl_rules(how), HasSubstr(" +select"));
-    how.database = 0;
-    how.shape = settings::topology::cluster;
-    EXPECT_THAT(acl_rules(how), AllOf(HasSubstr(" +cluster|slots"), HasSubstr(" +asking")));
+    settings config;
+    EXPECT_THAT(acl_rules(config), AllOf(Not(HasSubstr("+cluster")), Not(HasSubstr("+select"))));
+    config.database = 2;
+    EXPECT_THAT(acl_rules(config), HasSubstr(" +select"));
+    config.database = 0;
+    config.shape = settings::topology::cluster;
+    EXPECT_THAT(acl_rules(config), AllOf(HasSubstr(" +cluster|slots"), HasSubstr(" +asking")));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which server keeps a name, and how to ask it.
+// Routes requests to the server that keeps a name.
 #pragma once
 
 #include "stores/redis/messages.hpp"
@@ -20,42 +20,42 @@ public:
     // Called with no lock held.
     struct hooks {
         std::function<void(std::string_view message)> pushed;  // to the inbox
-        std::function<void()> reconnected;                     // a server was out of reach, or another took its place
+        std::function<void()> reconnected;                     // after an outage or a failover
     };
 
     virtual ~router();
 
-    // Asks the server that keeps `key`; follows where it leads. `done` is called once, unless the router is closed before.
-    virtual void ask(std::string_view key, call what, handler done) = 0;
-    // The same, and says how many replicas have what was written. A server that keeps the key no longer is an error.
-    virtual void ask_durably(std::string_view key, call what, unsigned replicas, durable_handler done) = 0;
+    // Sends to the server that keeps `key`, and follows redirections. Calls `done` once, unless the router is closed before.
+    virtual void ask(std::string_view key, script_call request, handler done) = 0;
+    // The same, and reports how many replicas have acknowledged. It is an error if the server no longer keeps the key.
+    virtual void ask_durably(std::string_view key, script_call request, unsigned replicas, durable_handler done) = 0;
 
-    // Keys with the same number can be asked for in one call.
+    // Keys of the same group can be passed to one script.
     virtual std::uint32_t group_of(std::string_view key) const = 0;
 
-    // One connection to each server that keeps names; as long as those are not known, to each that may know them.
-    virtual std::vector<std::shared_ptr<connection>> everywhere() = 0;
+    // A connection to each master; to every configured server while the masters are unknown.
+    virtual std::vector<std::shared_ptr<connection>> masters() = 0;
 
-    // Runs `then` once they are known, or if it is hopeless to ask for them.
-    virtual void once_known(handler then) { then({.is = reply::kind::text}); }
+    // Runs `then` once the masters are known, or with the error if they cannot be.
+    virtual void when_known(handler then) { then({.is = reply::kind::text}); }
 
-    // Returns once `who` was answered; reads meanwhile. On the thread that asked last.
-    virtual void wait(spi::sleeper& who) = 0;
-    virtual void nudge(const spi::sleeper& who) noexcept = 0;
+    // Reads until `sleeper` has its reply. On the thread that sent last.
+    virtual void wait(spi::sleeper& sleeper) = 0;
+    virtual void nudge(const spi::sleeper& sleeper) noexcept = 0;
 
-    // Somebody waits for a push.
+    // Whether a claim waits for a push.
     virtual void expect_pushes(bool whether) = 0;
 
     virtual void close() noexcept = 0;
 
-    static std::shared_ptr<router> make(const settings& how, const std::string& inbox, hooks tell, spi::clock& clock,
-                                        poller& sockets);
+    static std::shared_ptr<router> make(const settings& config, const std::string& inbox, hooks callbacks,
+                                        spi::clock& clock, poller& sockets);
 };
 
-// The other shapes; router::make chooses.
-std::shared_ptr<router> watched_by_sentinels(const settings& how, const std::string& inbox, router::hooks tell,
+// The other topologies; router::make chooses.
+std::shared_ptr<router> make_sentinel_router(const settings& config, const std::string& inbox, router::hooks callbacks,
                                              spi::clock& clock, poller& sockets);
-std::shared_ptr<router> in_a_cluster(const settings& how, const std::string& inbox, router::hooks tell,
-                                     spi::clock& clock, poller& sockets);
+std::shared_ptr<router> make_cluster_router(const settings& config, const std::string& inbox, router::hooks callbacks,
+                                            spi::clock& clock, poller& sockets);
 
 }  // namespace mortise::inline v0::stores::redis

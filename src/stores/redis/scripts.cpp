@@ -12,7 +12,7 @@
 namespace mortise::inline v0::stores::redis {
 namespace {
 
-// Without allow-oom a script is refused while the server is out of memory. What only keeps or gives back goes on.
+// Without allow-oom Redis refuses a script while it is out of memory. Renewals and releases must go on.
 constexpr std::string_view takes = "#!lua\n";
 constexpr std::string_view keeps = "#!lua flags=allow-oom\n";
 constexpr std::string_view looks = "#!lua flags=no-writes\n";
@@ -34,7 +34,7 @@ const scripts& scripts::all() {
             .claim = make(takes, {lua::fast_claim, lua::state, lua::claim}),
             .release = make(keeps, {lua::fast_release, lua::state, lua::release}),
             .renew = make(keeps, {lua::renew}),
-            .refresh = make(keeps, {lua::state, lua::refresh}),
+            .heartbeat = make(keeps, {lua::state, lua::heartbeat}),
             .break_hold = make(keeps, {lua::state, lua::break_hold}),
             .show = make(looks, {lua::show}),
             .clock_ahead = make(looks, {lua::clock_ahead}),
@@ -43,7 +43,7 @@ const scripts& scripts::all() {
     });
 }
 
-// Only a name for a script, as Redis wants it; nothing is protected by it.
+// Only the name of a script, as Redis computes it; nothing relies on it for security.
 std::string sha1_of(std::string_view text) {
     std::array<std::uint32_t, 5> h{0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
     std::string padded{text};

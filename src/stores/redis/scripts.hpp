@@ -1,4 +1,4 @@
-// What runs inside the server. The sources are in lua/; the build puts them here.
+// The scripts that run inside the server. Their sources are in lua/.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -10,7 +10,7 @@ namespace mortise::inline v0::stores::redis {
 
 struct script {
     std::string source;
-    std::string sha;  // 40 digits: how the server knows it once it has seen the source
+    std::string sha;  // 40 hex digits, for EVALSHA
 
     explicit script(std::string text);
 };
@@ -20,7 +20,7 @@ struct scripts {
     script claim;
     script release;
     script renew;
-    script refresh;
+    script heartbeat;
     script break_hold;
     script show;
     script clock_ahead;
@@ -37,7 +37,7 @@ extern const std::string_view claim;
 extern const std::string_view fast_release;
 extern const std::string_view release;
 extern const std::string_view renew;
-extern const std::string_view refresh;
+extern const std::string_view heartbeat;
 extern const std::string_view break_hold;
 extern const std::string_view show;
 extern const std::string_view clock_ahead;

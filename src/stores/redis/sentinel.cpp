@@ -1,5 +1,6 @@
-// A master that sentinels watch. All of them are asked who it is, and tell when it changes; what most of them say counts. The
-// connection to the master moves along.
+// Routes to the master that sentinels name. All of them are asked, and announce a failover; the majority decides. The connection
+// then moves to the new master.
+#include "stores/redis/lookup_pacer.hpp"
 #include "stores/redis/router.hpp"
 
 #include <mortise/error.hpp>
@@ -15,34 +16,36 @@ namespace mortise::inline v0::stores::redis {
 namespace {
 
 constexpr std::string_view switched = "+switch-master";
-constexpr std::chrono::milliseconds ask_every{500};
+constexpr std::chrono::milliseconds master_asked_every{500};
 
-class watched final : public router, public std::enable_shared_from_this<watched> {
+class sentinel_master final : public router, public std::enable_shared_from_this<sentinel_master> {
 public:
-    watched(const settings& how, const std::string& inbox, hooks tell, spi::clock& clock, poller& sockets)
-        : how_(how),
-          clock_(clock),
-          tell_(std::move(tell)),
+    sentinel_master(const settings& config, const std::string& inbox, hooks callbacks, spi::clock& clock,
+                    poller& sockets)
+        : settings_(config),
+          pacer_(clock, master_asked_every),
+          callbacks_(std::move(callbacks)),
           master_(
-              how,
+              config,
               connection::plan{.where = {},
                                .unknown = "no sentinel answers; is one of them running, and are the addresses right?",
-                               .user = how.user,
-                               .password = how.password,
-                               .database = how.database,
+                               .user = config.user,
+                               .password = config.password,
+                               .database = config.database,
                                .inbox = inbox},
-              connection::hooks{.pushed = [this](std::string_view, std::string_view message) { tell_.pushed(message); },
-                                .up = [this] { master_is_up(); },
-                                .down = [this](const trouble&) { look_soon(); }},
+              connection::hooks{
+                  .pushed = [this](std::string_view, std::string_view message) { callbacks_.pushed(message); },
+                  .up = [this] { master_is_up(); },
+                  .down = [this](const trouble&) { look_soon(); }},
               clock, sockets) {
-        for (const endpoint& one : how.endpoints) {
+        for (const endpoint& one : config.endpoints) {
             const std::size_t i = votes_.size();
             votes_.emplace_back();
             sentinels_.push_back(std::make_shared<connection>(
-                how,
+                config,
                 connection::plan{.where = one,
-                                 .user = how.sentinel_user,
-                                 .password = how.sentinel_password,
+                                 .user = config.sentinel_user,
+                                 .password = config.sentinel_password,
                                  .inbox = std::string(switched),
                                  .greets = false,
                                  .masters_only = false,
@@ -55,28 +58,28 @@ public:
         }
     }
 
-    void ask(std::string_view, call what, handler done) override {
+    void ask(std::string_view, script_call request, handler done) override {
         begin();
-        run(master_.shared(), std::move(what), watching(std::move(done)));
+        run(master_.shared(), std::move(request), watching(std::move(done)));
     }
-    void ask_durably(std::string_view, call what, unsigned replicas, durable_handler done) override {
+    void ask_durably(std::string_view, script_call request, unsigned replicas, durable_handler done) override {
         begin();
-        master_.run_durably(std::move(what), replicas,
-                            [this, done = std::move(done)](const reply& said, unsigned have) mutable {
-                                suspect(said);
-                                done(said, have);
+        master_.run_durably(std::move(request), replicas,
+                            [this, done = std::move(done)](const reply& answer, unsigned have) mutable {
+                                suspect(answer);
+                                done(answer, have);
                             });
     }
     std::uint32_t group_of(std::string_view) const override { return 0; }
-    std::vector<std::shared_ptr<connection>> everywhere() override {
+    std::vector<std::shared_ptr<connection>> masters() override {
         begin();
         return {master_.shared()};
     }
-    void wait(spi::sleeper& who) override { master_.shared()->wait(who); }
-    void nudge(const spi::sleeper& who) noexcept override { master_.shared()->nudge(who); }
+    void wait(spi::sleeper& sleeper) override { master_.shared()->wait(sleeper); }
+    void nudge(const spi::sleeper& sleeper) noexcept override { master_.shared()->nudge(sleeper); }
     void expect_pushes(bool whether) override { master_.shared()->expect(whether); }
     void close() noexcept override {
-        closed_ = true;
+        pacer_.stop();
         for (const auto& one : sentinels_) one->close();
         master_.close();
     }
@@ -88,54 +91,49 @@ private:
     }
 
     handler watching(handler done) {
-        return [this, done = std::move(done)](const reply& said) mutable {
-            suspect(said);
-            done(said);
+        return [this, done = std::move(done)](const reply& answer) mutable {
+            suspect(answer);
+            done(answer);
         };
     }
-    // It is a master no more.
-    void suspect(const reply& said) {
-        if (!said.error() || !said.text.starts_with("READONLY")) return;
+    // READONLY: it is no longer the master.
+    void suspect(const reply& answer) {
+        if (!answer.error() || !answer.text.starts_with("READONLY")) return;
         master_.shared()->start_over({errc::unreachable, "is a replica now"});
         look_soon();
     }
 
     void master_is_up() {
-        if (std::exchange(was_up_, true)) tell_.reconnected();
+        if (std::exchange(was_up_, true)) callbacks_.reconnected();
     }
 
     void look() {
         for (std::size_t i = 0; i < sentinels_.size(); ++i) ask_sentinel(i);
     }
 
-    // Again and again while the master is out of reach.
-    void look_soon() {
-        if (closed_ || looking_.exchange(true)) return;
-        clock_.at(clock_.now() + ask_every, [weak = weak_from_this()] {
-            const auto self = weak.lock();
-            if (!self || self->closed_) return;
-            self->looking_ = false;
-            if (self->master_.shared()->up()) return;
-            self->look();
-            self->look_soon();
-        });
+    void look_soon() { pacer_.look_soon(weak_from_this(), &sentinel_master::look_again); }
+    // True: the master is still out of reach.
+    bool look_again() {
+        if (master_.shared()->up()) return false;
+        look();
+        return true;
     }
 
     void ask_sentinel(std::size_t i) {
         std::string bytes;
-        append(bytes, {"SENTINEL", "get-master-addr-by-name", how_.master});
-        sentinels_[i]->send(bytes, [this, i](const reply& said) {
+        append(bytes, {"SENTINEL", "get-master-addr-by-name", settings_.master});
+        sentinels_[i]->send(bytes, [this, i](const reply& answer) {
             vote one{.heard = true};
-            if (said.failure() && said.number != 0) {
-                one.trouble = "sentinel " + std::string(said.text);
-            } else if (said.failure()) {
+            if (answer.failure() && answer.number != 0) {
+                one.trouble = "sentinel " + std::string(answer.text);
+            } else if (answer.failure()) {
                 one.heard = false;
-            } else if (said.error()) {
-                one.trouble = "sentinel " + sentinels_[i]->where().shown() + ": " + std::string(said.text);
-            } else if (said.items.size() == 2) {
-                one.master = endpoint::of(said.items[0].text, said.items[1].text);
+            } else if (answer.error()) {
+                one.trouble = "sentinel " + sentinels_[i]->where().shown() + ": " + std::string(answer.text);
+            } else if (answer.items.size() == 2) {
+                one.master = endpoint::of(answer.items[0].text, answer.items[1].text);
             } else {
-                one.trouble = "no master is called '" + how_.master + "' where the sentinels are asked";
+                one.trouble = "no master is called '" + settings_.master + "' where the sentinels are asked";
             }
             count(i, std::move(one));
         });
@@ -149,7 +147,7 @@ private:
             words.push_back(message.substr(0, end));
             message.remove_prefix(std::min(end + 1, message.size()));
         }
-        if (words.size() != 5 || words[0] != how_.master) return;
+        if (words.size() != 5 || words[0] != settings_.master) return;
         if (const auto where = endpoint::of(words[3], words[4])) count(i, {.heard = true, .master = where});
     }
 
@@ -184,15 +182,13 @@ private:
         if (!chosen) look_soon();
     }
 
-    const settings how_;
-    spi::clock& clock_;
-    const hooks tell_;
+    const settings settings_;
+    lookup_pacer pacer_;
+    const hooks callbacks_;
     std::mutex mutex_;
     std::vector<vote> votes_;
     std::optional<endpoint> current_;
     std::atomic<bool> begun_{false};
-    std::atomic<bool> looking_{false};
-    std::atomic<bool> closed_{false};
     bool was_up_ = false;  // of the thread that reads
     server master_;
     std::vector<std::shared_ptr<connection>> sentinels_;
@@ -200,9 +196,9 @@ private:
 
 }  // namespace
 
-std::shared_ptr<router> watched_by_sentinels(const settings& how, const std::string& inbox, router::hooks tell,
+std::shared_ptr<router> make_sentinel_router(const settings& config, const std::string& inbox, router::hooks callbacks,
                                              spi::clock& clock, poller& sockets) {
-    return std::make_shared<watched>(how, inbox, std::move(tell), clock, sockets);
+    return std::make_shared<sentinel_master>(config, inbox, std::move(callbacks), clock, sockets);
 }
 
 }  // namespace mortise::inline v0::stores::redis

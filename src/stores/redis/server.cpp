@@ -9,24 +9,24 @@ namespace {
 
 constexpr std::string_view asking_first = "*1\r\n$6\r\nASKING\r\n";
 
-// The same as once_up, but a strict client has a reason against claims where a promise is broken.
-void once_fit(const std::shared_ptr<connection>& on, handler then) {
-    once_up(on, [on, then = std::move(then)](const reply& said) mutable {
-        const std::string flaw = said.failure() ? "" : on->flaw();
-        if (flaw.empty()) return then(said);
+// The same as when_connected, but fails for a strict client if the server breaks a promise.
+void when_usable(const std::shared_ptr<connection>& on, handler then) {
+    when_connected(on, [on, then = std::move(then)](const reply& answer) mutable {
+        const std::string flaw = answer.failure() ? "" : on->flaw();
+        if (flaw.empty()) return then(answer);
         then({.is = reply::kind::failed, .number = static_cast<int>(errc::unsupported), .text = flaw});
     });
 }
 
-void send(const std::shared_ptr<connection>& on, call once, handler done, bool asking) {
-    auto what = std::make_unique<const call>(std::move(once));
-    const std::string& bytes = what->by_digest();
-    handler answered = [on, what = std::move(what), done = std::move(done), asking](const reply& said) mutable {
-        if (!said.error() || !said.text.starts_with("NOSCRIPT")) return done(said);
+void send(const std::shared_ptr<connection>& on, script_call once, handler done, bool asking) {
+    auto request = std::make_unique<const script_call>(std::move(once));
+    const std::string& bytes = request->by_digest();
+    handler answered = [on, request = std::move(request), done = std::move(done), asking](const reply& answer) mutable {
+        if (!answer.error() || !answer.text.starts_with("NOSCRIPT")) return done(answer);
         std::vector<handler> both;
         if (asking) both.emplace_back([](const reply&) {});
         both.push_back(std::move(done));
-        on->send(std::string(asking ? asking_first : "") + what->by_source(), both);
+        on->send(std::string(asking ? asking_first : "") + request->by_source(), both);
     };
     if (!asking) return on->send(bytes, std::move(answered));
     std::vector<handler> both;
@@ -37,29 +37,30 @@ void send(const std::shared_ptr<connection>& on, call once, handler done, bool a
 
 }  // namespace
 
-void run(const std::shared_ptr<connection>& on, call what, handler done, bool asking) {
-    if (!on->strict() || !what.takes()) return send(on, std::move(what), std::move(done), asking);
-    once_fit(on, [on, what = std::move(what), done = std::move(done), asking](const reply& said) mutable {
-        if (said.failure()) return done(said);
-        send(on, std::move(what), std::move(done), asking);
+void run(const std::shared_ptr<connection>& on, script_call request, handler done, bool asking) {
+    if (!on->strict() || !request.takes()) return send(on, std::move(request), std::move(done), asking);
+    when_usable(on, [on, request = std::move(request), done = std::move(done), asking](const reply& answer) mutable {
+        if (answer.failure()) return done(answer);
+        send(on, std::move(request), std::move(done), asking);
     });
 }
 
-void once_up(const std::shared_ptr<connection>& on, handler then) {
+void when_connected(const std::shared_ptr<connection>& on, handler then) {
     if (on->up()) return then({.is = reply::kind::text});
     on->send("*1\r\n$4\r\nTIME\r\n", std::move(then));  // PING would need one more right
 }
 
-void durable_line::run(call what, unsigned replicas, durable_handler done, bool asking) {
+void durable_queue::run(script_call request, unsigned replicas, durable_handler done, bool asking) {
     {
         std::scoped_lock guard{mutex_};
-        next_.push_back({.what = std::move(what), .replicas = replicas, .done = std::move(done), .asking = asking});
+        next_.push_back(
+            {.request = std::move(request), .replicas = replicas, .done = std::move(done), .asking = asking});
         if (std::exchange(under_way_, true)) return;
     }
     send_next();
 }
 
-void durable_line::send_next() {
+void durable_queue::send_next() {
     auto sent = std::make_shared<batch>();
     {
         std::scoped_lock guard{mutex_};
@@ -78,23 +79,23 @@ void durable_line::send_next() {
             bytes += asking_first;
             handlers.emplace_back([](const reply&) {});
         }
-        bytes += one.by_source ? one.what.by_source() : one.what.by_digest();
+        bytes += one.by_source ? one.request.by_source() : one.request.by_digest();
         most = std::max(most, one.replicas);
-        handlers.emplace_back([sent, i](const reply& said) {  // kept until the replicas have it
+        handlers.emplace_back([sent, i](const reply& answer) {  // kept until WAIT has returned
             item& mine = (*sent)[i];
-            mine.is = said.is;
-            mine.helps = said.helps;
-            mine.number = said.number;
-            mine.text = said.text;
+            mine.is = answer.is;
+            mine.helps = answer.helps;
+            mine.number = answer.number;
+            mine.text = answer.text;
         });
     }
     command{bytes, 3} << "WAIT" << std::int64_t{most}
                       << std::chrono::duration_cast<std::chrono::milliseconds>(patience_).count();
-    handlers.emplace_back([self = shared_from_this(), sent](const reply& said) { self->answered(sent, said); });
+    handlers.emplace_back([self = shared_from_this(), sent](const reply& answer) { self->answered(sent, answer); });
     on_->send(bytes, handlers);
 }
 
-void durable_line::answered(const std::shared_ptr<batch>& sent, const reply& waited) {
+void durable_queue::answered(const std::shared_ptr<batch>& sent, const reply& waited) {
     const auto replicas = waited.is == reply::kind::integer ? static_cast<unsigned>(waited.number) : 0u;
     batch again;
     for (item& one : *sent) {
@@ -103,11 +104,11 @@ void durable_line::answered(const std::shared_ptr<batch>& sent, const reply& wai
             again.push_back(std::move(one));
             continue;
         }
-        reply said{.is = one.is, .helps = one.helps, .number = one.number, .text = one.text};
-        // A replica answers WAIT with an error, but where it sends us is in its answer to the script.
-        if (waited.failure() || (waited.error() && !said.error()))
-            said = {.is = waited.is, .helps = waited.helps, .number = waited.number, .text = waited.text};
-        one.done(said, replicas);
+        reply answer{.is = one.is, .helps = one.helps, .number = one.number, .text = one.text};
+        // A replica replies to WAIT with an error, but the redirection is in its reply to the script.
+        if (waited.failure() || (waited.error() && !answer.error()))
+            answer = {.is = waited.is, .helps = waited.helps, .number = waited.number, .text = waited.text};
+        one.done(answer, replicas);
     }
     if (!again.empty()) {
         std::scoped_lock guard{mutex_};
@@ -117,15 +118,16 @@ void durable_line::answered(const std::shared_ptr<batch>& sent, const reply& wai
     send_next();
 }
 
-server::server(const settings& how, connection::plan what, connection::hooks tell, spi::clock& clock, poller& sockets)
-    : how_(how),
-      plan_(std::move(what)),
+server::server(const settings& config, connection::plan plan, connection::hooks callbacks, spi::clock& clock,
+               poller& sockets)
+    : settings_(config),
+      plan_(std::move(plan)),
       clock_(clock),
       sockets_(sockets),
-      shared_(std::make_shared<connection>(how_, plan_, std::move(tell), clock, sockets)) {}
+      shared_(std::make_shared<connection>(settings_, plan_, std::move(callbacks), clock, sockets)) {}
 
-void server::run_durably(call what, unsigned replicas, durable_handler done, bool asking) {
-    std::shared_ptr<durable_line> line;
+void server::run_durably(script_call request, unsigned replicas, durable_handler done, bool asking) {
+    std::shared_ptr<durable_queue> line;
     {
         std::scoped_lock guard{mutex_};
         if (closed_) return;
@@ -134,17 +136,18 @@ void server::run_durably(call what, unsigned replicas, durable_handler done, boo
             mine.inbox.clear();
             mine.durable = true;
             mine.waited_on = false;
-            own_ = std::make_shared<connection>(how_, std::move(mine), connection::hooks{}, clock_, sockets_);
-            durable_ = std::make_shared<durable_line>(own_, how_.replica_timeout);
+            own_ = std::make_shared<connection>(settings_, std::move(mine), connection::hooks{}, clock_, sockets_);
+            durable_ = std::make_shared<durable_queue>(own_, settings_.replica_timeout);
         }
         line = durable_;
     }
-    // A claim that is put in line is granted over the other connection.
-    const auto ready = what.takes() ? &once_fit : &once_up;
-    ready(shared_, [line, what = std::move(what), replicas, done = std::move(done), asking](const reply& said) mutable {
-        if (said.failure()) return done(said, 0);
-        line->run(std::move(what), replicas, std::move(done), asking);
-    });
+    // A queued claim is granted by a push on the other connection.
+    const auto ready = request.takes() ? &when_usable : &when_connected;
+    ready(shared_,
+          [line, request = std::move(request), replicas, done = std::move(done), asking](const reply& answer) mutable {
+              if (answer.failure()) return done(answer, 0);
+              line->run(std::move(request), replicas, std::move(done), asking);
+          });
 }
 
 void server::move_to(const endpoint& where) {

@@ -1,4 +1,4 @@
-// One server that keeps names: the connection that all share, and one for claims that wait for its replicas.
+// One master: the shared connection, and one for claims that wait for replicas.
 #pragma once
 
 #include "stores/redis/connection.hpp"
@@ -17,27 +17,27 @@
 
 namespace mortise::inline v0::stores::redis {
 
-// By digest, and with the source if the server does not know it yet. `asking`: a slot that is on its way to this server.
-void run(const std::shared_ptr<connection>& on, call what, handler done, bool asking = false);
+// Sends the digest, and the source if the server does not know it. `asking`: the slot is being moved to this server.
+void run(const std::shared_ptr<connection>& on, script_call request, handler done, bool asking = false);
 
-// Runs `then` once the connection is up and listens to its inbox; at once if it does. Why not, if it cannot.
-void once_up(const std::shared_ptr<connection>& on, handler then);
+// Runs `then` once the connection is up and subscribed to its inbox; at once if it is. With the error if it cannot be.
+void when_connected(const std::shared_ptr<connection>& on, handler then);
 
-// Called with the script's answer, and how many replicas have what it wrote.
+// Called with the script's reply, and how many replicas have acknowledged its writes.
 using durable_handler = unique_function<void(const reply&, unsigned replicas)>;
 
-// WAIT covers the writes of its own connection and keeps that connection from everything else. So scripts go there in batches:
-// those that come while one batch waits for its replicas are the next batch, and one WAIT is for all of them.
-class durable_line : public std::enable_shared_from_this<durable_line> {
+// WAIT covers the writes of its own connection, and blocks it. So scripts are sent in batches with one WAIT each; those that come
+// while a batch waits are the next batch.
+class durable_queue : public std::enable_shared_from_this<durable_queue> {
 public:
-    durable_line(std::shared_ptr<connection> on, std::chrono::nanoseconds patience)
+    durable_queue(std::shared_ptr<connection> on, std::chrono::nanoseconds patience)
         : on_(std::move(on)), patience_(patience) {}
 
-    void run(call what, unsigned replicas, durable_handler done, bool asking);
+    void run(script_call request, unsigned replicas, durable_handler done, bool asking);
 
 private:
     struct item {
-        call what;
+        script_call request;
         unsigned replicas;
         durable_handler done;
         bool asking = false;
@@ -61,15 +61,16 @@ private:
 
 class server {
 public:
-    server(const settings& how, connection::plan what, connection::hooks tell, spi::clock& clock, poller& sockets);
+    server(const settings& config, connection::plan plan, connection::hooks callbacks, spi::clock& clock,
+           poller& sockets);
 
     const std::shared_ptr<connection>& shared() const noexcept { return shared_; }
-    void run_durably(call what, unsigned replicas, durable_handler done, bool asking = false);
+    void run_durably(script_call request, unsigned replicas, durable_handler done, bool asking = false);
     void move_to(const endpoint& where);
     void close() noexcept;
 
 private:
-    const settings how_;
+    const settings settings_;
     connection::plan plan_;
     spi::clock& clock_;
     poller& sockets_;
@@ -77,7 +78,7 @@ private:
     std::mutex mutex_;
     bool closed_ = false;
     std::shared_ptr<connection> own_;
-    std::shared_ptr<durable_line> durable_;
+    std::shared_ptr<durable_queue> durable_;
 };
 
 }  // namespace mortise::inline v0::stores::redis

@@ -1,4 +1,4 @@
-// What an address says about the servers and how to speak to them.
+// The settings in an address.
 #pragma once
 
 #include "base/url.hpp"

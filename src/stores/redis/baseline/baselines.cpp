@@ -30,18 +30,19 @@ public:
 
     void lock() override {
         id_ = claim_id::random();
-        const call what = claim_call(me_, key_, {.name = name_, .id = id_, .lease = std::chrono::seconds{30}}, false);
+        const script_call what =
+            claim_call(me_, key_, {.name = name_, .id = id_, .lease = std::chrono::seconds{30}}, false);
         check(what);
     }
     void unlock() override { check(release_call(me_, key_, id_)); }
 
 private:
-    void check(const call& what) {
+    void check(const script_call& what) {
         const reply* answer = &line_.ask(what.by_digest());
         if (answer->error() && answer->text.starts_with("NOSCRIPT")) answer = &line_.ask(what.by_source());
         if (answer->error()) throw error(errc::unreachable, std::string(answer->text));
     }
-    const asking_party me_;
+    const client_identity me_;
     const std::string name_;
     const std::string key_;
     resp_client line_;

@@ -22,18 +22,18 @@ endpoint required(std::optional<endpoint> where) {
 
 }  // namespace
 
-resp_client::resp_client(const settings& how, std::string_view key) : how_(how) {
-    endpoint where = how.endpoints.front();
-    if (how.shape == settings::topology::sentinel) {
-        connect(where, how.sentinel_user, how.sentinel_password);
+resp_client::resp_client(const settings& config, std::string_view key) : settings_(config) {
+    endpoint where = config.endpoints.front();
+    if (config.shape == settings::topology::sentinel) {
+        connect(where, config.sentinel_user, config.sentinel_password);
         std::string bytes;
-        append(bytes, {"SENTINEL", "get-master-addr-by-name", how.master});
-        const reply& said = ask(bytes);
-        if (said.items.size() != 2) fail("no master is called '" + how.master + "' where the sentinels are asked");
-        where = required(endpoint::of(said.items[0].text, said.items[1].text));
+        append(bytes, {"SENTINEL", "get-master-addr-by-name", config.master});
+        const reply& answer = ask(bytes);
+        if (answer.items.size() != 2) fail("no master is called '" + config.master + "' where the sentinels are asked");
+        where = required(endpoint::of(answer.items[0].text, answer.items[1].text));
     }
-    connect(where, how.user, how.password);
-    if (how.shape != settings::topology::cluster) return;
+    connect(where, config.user, config.password);
+    if (config.shape != settings::topology::cluster) return;
     std::string bytes;
     append(bytes, {"HGET", key, "."});
     const std::string moved{ask(bytes).text};
@@ -41,8 +41,8 @@ resp_client::resp_client(const settings& how, std::string_view key) : how_(how) 
     const std::size_t colon = moved.rfind(':');
     const std::size_t host = moved.find(' ', 6) + 1;
     const std::string named = moved.substr(host, colon - host);
-    connect(required(endpoint::of(named.empty() ? where.host : named, moved.substr(colon + 1))), how.user,
-            how.password);
+    connect(required(endpoint::of(named.empty() ? where.host : named, moved.substr(colon + 1))), config.user,
+            config.password);
 }
 
 void resp_client::connect(const endpoint& where, const std::string& user, const std::string& password) {
@@ -55,14 +55,14 @@ void resp_client::connect(const endpoint& where, const std::string& user, const 
     } catch (const std::system_error& e) {
         fail(where.shown() + ": " + e.what());
     }
-    if (how_.tls.on) line_ = net::with_tls(std::move(line_), how_.tls, where.host);
+    if (settings_.tls.on) line_ = net::with_tls(std::move(line_), settings_.tls, where.host);
     input_ = {};
     while (true) {
-        const net::transport::result said = line_->establish();
-        if (said.is == net::transport::outcome::done) break;
-        if (said.is == net::transport::outcome::failed || said.is == net::transport::outcome::closed)
-            fail(where.shown() + ": " + said.why);
-        wait(said.is == net::transport::outcome::wants_read ? POLLIN : POLLOUT, false);
+        const net::transport::result answer = line_->establish();
+        if (answer.is == net::transport::outcome::done) break;
+        if (answer.is == net::transport::outcome::failed || answer.is == net::transport::outcome::closed)
+            fail(where.shown() + ": " + answer.why);
+        wait(answer.is == net::transport::outcome::wants_read ? POLLIN : POLLOUT, false);
     }
     std::string bytes;
     if (password.empty()) {
@@ -70,13 +70,13 @@ void resp_client::connect(const endpoint& where, const std::string& user, const 
     } else {
         append(bytes, {"HELLO", "3", "AUTH", user.empty() ? "default" : std::string_view{user}, password});
     }
-    if (const reply& said = ask(bytes); said.error())
-        throw error(errc::denied, where.shown() + ": " + std::string(said.text));
+    if (const reply& answer = ask(bytes); answer.error())
+        throw error(errc::denied, where.shown() + ": " + std::string(answer.text));
 }
 
 void resp_client::wait(short events, bool forever) {
     pollfd source{line_->descriptor(), events, 0};
-    const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(how_.timeout).count();
+    const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(settings_.timeout).count();
     if (::poll(&source, 1, forever ? -1 : static_cast<int>(limit)) == 0) fail("the server does not answer");
 }
 
@@ -87,13 +87,14 @@ const reply& resp_client::ask(std::string_view bytes) {
 
 void resp_client::send(std::string_view bytes) {
     while (!bytes.empty()) {
-        const net::transport::result said = line_->write(bytes);
-        if (said.is == net::transport::outcome::done) {
-            bytes.remove_prefix(said.bytes);
-        } else if (said.is == net::transport::outcome::wants_write || said.is == net::transport::outcome::wants_read) {
-            wait(said.is == net::transport::outcome::wants_write ? POLLOUT : POLLIN, false);
+        const net::transport::result answer = line_->write(bytes);
+        if (answer.is == net::transport::outcome::done) {
+            bytes.remove_prefix(answer.bytes);
+        } else if (answer.is == net::transport::outcome::wants_write ||
+                   answer.is == net::transport::outcome::wants_read) {
+            wait(answer.is == net::transport::outcome::wants_write ? POLLOUT : POLLIN, false);
         } else {
-            fail("the connection broke: " + said.why);
+            fail("the connection broke: " + answer.why);
         }
     }
 }
@@ -104,10 +105,10 @@ const reply& resp_client::next_push() {
 
 const reply& resp_client::read(bool push, bool forever) {
     while (true) {
-        const reader::outcome how = input_.next(said_);
-        if (how == reader::outcome::broken) fail("what the server says is not Redis' protocol");
-        if (how == reader::outcome::value) {
-            if ((said_.is == reply::kind::push) == push) return said_;
+        const reader::parse_status parsed = input_.next(reply_);
+        if (parsed == reader::parse_status::broken) fail("what the server says is not Redis' protocol");
+        if (parsed == reader::parse_status::value) {
+            if ((reply_.is == reply::kind::push) == push) return reply_;
             continue;
         }
         wait(POLLIN, forever);

@@ -17,7 +17,7 @@ namespace mortise::inline v0::stores::redis {
 class resp_client {
 public:
     // On the server that keeps `key`.
-    resp_client(const settings& how, std::string_view key);
+    resp_client(const settings& config, std::string_view key);
 
     // Replies are good until the next command. Errors of the server are replies.
     const reply& ask(std::string_view bytes);
@@ -32,10 +32,10 @@ private:
     const reply& read(bool push, bool forever);
     void wait(short events, bool forever);
 
-    const settings how_;
+    const settings settings_;
     std::unique_ptr<net::transport> line_;
     reader input_;
-    reply said_;
+    reply reply_;
 };
 
 }  // namespace mortise::inline v0::stores::redis

@@ -1,5 +1,4 @@
--- Takes a lock away from the holder with that counter. ARGV: counter, and how grants are told of. Answers what is to
--- be shown of it, or nothing.
+-- Breaks the hold with that counter. ARGV: counter, and how grants are published. Returns the rest of its record, or nothing.
 local counter = tonumber(ARGV[1])
 local told = told_by(ARGV, 2)
 if not (counter and told) then return redis.error_reply('ERR arguments of a break') end

@@ -1,10 +1,10 @@
--- A claim. ARGV: id; packed capacity, weight, lease, flags; instead-of or nothing; rest of the record; and how grants are told of.
--- Flags: 1 wait in line, 2 write even if nothing changes, for those who wait for replicas.
+-- A claim. ARGV: id; CLAIM; the id that it replaces, or nothing; rest of the record; and how grants are published.
+-- Flags: 1 queue, 2 write even if nothing changes, for claims that wait for replicas.
 --
--- Answers  G and packed: counter lease left now
---          Q and packed: place, free in or -1, now; and of a holder counter, held for, and the rest. In line.
---          B and the same. Not in line.
---          R and in words: reason capacity. Reasons: lost, deadlock, kind, cancelled.
+-- Returns  G GRANT: granted
+--          Q STANDING, and if somebody holds it BLOCKER and the text of its rest: queued
+--          B and the same: busy, and not queued
+--          R and as text, reason and capacity: refused. Reasons: lost, deadlock, kind, cancelled
 local id, instead, rest, told = ARGV[1], ARGV[3] == '' and NOTHING or ARGV[3], ARGV[4], told_by(ARGV, 5)
 if not (#id == ID_size and #ARGV[2] == CLAIM_size and #instead == ID_size and #rest < 5000 and told) then
   return redis.error_reply('ERR arguments of a claim')
@@ -25,7 +25,7 @@ local function granted(h)
   return struct.pack(FORMAT('VERDICT GRANT'), 'G', GRANT_with{counter = h.counter, lease = h.lease, left = h.ends - now})
 end
 
--- `own`: a hold of the asking party, which is not in its way.
+-- `own`: a hold of the same claim, which does not block it.
 local function standing(verdict, place, own)
   local free_in, blocker = -1, ''
   if s.held > 0 then
@@ -41,7 +41,7 @@ local function standing(verdict, place, own)
   return struct.pack(FORMAT('VERDICT STANDING c0'), verdict, STANDING_fields, blocker)
 end
 
--- How many wait up to this number.
+-- The number of waiters up to this one.
 local function place_of(number)
   local span = number - s.front + 1
   if s.back - s.front == s.waiting or span > 128 then return math.min(span, s.waiting) end

@@ -1,5 +1,5 @@
--- Gives a grant back, or leaves the line. ARGV: id, client, and how grants are told of.
--- Answers 0 released, 1 expired, 2 taken over. A holder that another client releases is told.
+-- Releases a hold, or leaves the queue. ARGV: id, client, and how grants are published.
+-- Returns 0 released, 1 expired, 2 taken over. If another client releases a hold, its owner is notified.
 local id, client = ARGV[1], ARGV[2]
 local told = told_by(ARGV, 3)
 if not (#id == ID_size and told) then return redis.error_reply('ERR arguments of a release') end
@@ -33,7 +33,7 @@ else
       local all = get('e')
       set('e', string.sub(all, 1, ENDED_at_answer - 2 + at) .. answer .. string.sub(all, ENDED_to_answer + at))
       dirty = true
-    else  -- if its claim is still on its way it must not be granted when it arrives
+    else  -- if its claim arrives later, it must not be granted
       remember(id, answer)
     end
   end

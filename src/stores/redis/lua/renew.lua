@@ -1,4 +1,4 @@
--- Extends holds, one per key. ARGV: all ids in a row; packed leases, one for all or one each. Answers a letter each: 1 renewed,
+-- Extends holds, one per key. ARGV: all ids in a row; packed leases, one for all or one each. Returns a letter each: 1 renewed,
 -- 0 lost. Never shortens a lease, unless the clock was set back (see state.lua). The head's `next_end` stays as it was, which is
 -- not later than the new end. It unpacks only what it needs of a record, and what it calls is local: with many holds this is
 -- most of what a server does for us.

@@ -1,5 +1,5 @@
--- Which of these calls the user may not make; makes none of them. ARGV: for each the number of its words, and the words.
--- Answers their places.
+-- Which of these commands the user may not run; runs none of them. ARGV: for each, the number of its words, and the words.
+-- Returns the indexes of the denied ones.
 local denied, at, place = {}, 1, 0
 while redis.acl_check_cmd and at <= #ARGV do
   local last = at + tonumber(ARGV[at])

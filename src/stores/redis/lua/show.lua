@@ -1,4 +1,4 @@
--- Who holds a name. Changes nothing. Answers the capacity, the number of waiters, and for each holder: counter, weight, how long it
+-- The holders of a name. Changes nothing. Returns the capacity, the number of waiters, and for each holder: counter, weight, how long it
 -- has held, what is left of its lease, and the text of its rest.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]

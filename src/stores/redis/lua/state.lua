@@ -1,31 +1,31 @@
--- The state of one name, and its rules: those of src/base/lock_rules.hpp, in the server. This is the head of every script
--- that changes a name. It reads first; what changes is noted in `changed` and written by save(), at the very end, so that an
--- error never leaves half an effect.
+-- The state of one name, and its rules: those of src/base/lock_rules.hpp, inside the server. Every script that changes a name
+-- starts with this. It reads first, collects changes in `changed`, and save() writes them at the very end, so that an error never
+-- leaves half an effect.
 --
--- One name is one hash, so that it moves between the nodes of a cluster as a whole:
+-- One name is one hash, so that it moves between the nodes of a cluster as a whole. record_layout.hpp has the layouts, and says
+-- what the names in capitals stand for.
 --
---   .            'm2', numbers (capacity used held last next head tail waiting refreshed armed life ended kept);
---                ended ids, `ended` bytes: latest first, half of the id and what its release was answered;
---                holders, `kept` bytes: the only one, id and record; or if there are more the ids of the oldest;
---                waiters in line, each with two bytes of its length before it, while they are few
---   h<id>        a holder, if there are several: numbers (end counter weight since lease), rest
---   q<number>    a waiter, if there are many: id, what it is to replace or blanks, numbers (weight lease since), rest
---   w<id>        the number of that waiter; they run from head to tail, with gaps
---   c<client>    until when a client that waits is taken to be alive, once it has waited for a while
+--   .            HEAD;
+--                ended ids, `ended` bytes, latest first: ENDED;
+--                holders, `kept` bytes: if there is one, its ID, HOLDER and rest; if there are more, the ids of the oldest;
+--                waiters in queue order while they are few, each with its LENGTH before it
+--   h<id>        a holder, if there are several: HOLDER, rest
+--   q<number>    a waiter, if there are many: WAITER, rest. What it replaces is blank if it replaces nothing
+--   w<id>        the number of that waiter; numbers run from `front` to `back`, with gaps
+--   c<client>    until when a waiting client counts as alive, once it has sent a heartbeat
 --
---   rest         r if it is renewed, else -; client; pid, length of host, host and label
+--   rest         OWNER: r if the core renews it, else -; client. Then as text: pid, length of host, host and label
 --
 -- Times are microseconds of the server's clock. `last` is the counter of the latest grant; it outlives the lock by `life`
--- seconds. `next` is not later than the first end of a holder.
+-- seconds. `next_end` is not later than the first end of a holder. `armed` is when the key's expiry was last set, in seconds.
 --
--- No lease has more left than it is long. If one seems to, the clock was set back, and what is left begins anew with a whole
--- lease: never less than its holder counts on, and never as much as the step. A name with several holders is looked through
--- for such leases every LOOK microseconds, and `next` is never further away: if it seems to be, the clock was set back.
+-- No lease can have more left than its length. If one seems to, the clock was set back, and a full lease starts: never less than
+-- its holder counts on, however large the step. A name with several holders is searched for such leases every LOOK
+-- microseconds, and `next_end` is never further away: if it seems to be, the clock was set back.
 --
--- The usual name, one holder and some waiters, is one field that is read once and written once, numbers are packed, and what
--- is done most (fast_claim.lua, fast_release.lua) stands before this and returns before the functions here are made: the server does
--- nothing else while a script runs. Here a record in the head is as if it stood in a field of its own; save() puts it where
--- it belongs.
+-- A typical name, with one holder and a few waiters, is one field, read once and written once, with packed numbers. Common cases
+-- (fast_claim.lua, fast_release.lua) return before the functions here are created: the server does nothing else while a script
+-- runs. Here, records in the head are treated as fields of their own; save() puts them where they belong.
 local key = KEYS[1]
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
@@ -38,8 +38,8 @@ local function int(n) return string.format('%.0f', n) end
 
 local seen, changed, dirty = {}, {}, false
 local s
-local alone             -- the id of the holder that stood in the head
-local inside            -- those who wait stood there too, or nobody waited
+local alone             -- the id of the holder that was in the head
+local inside            -- the waiters were there too, or there were none
 
 local function foreign()
   return redis.error_reply('FOREIGN the key holds data that is not a lock of mortise')
@@ -58,7 +58,7 @@ local function get(field)
 end
 local function set(field, value) changed[field] = value end
 
--- Reads the head and some fields more. Answers an error if the key is somebody else's.
+-- Reads the head and some more fields. Returns an error if the key is not ours.
 local function load(...)
   local values = redis.pcall('HMGET', key, '.', ...)
   if values.err then return foreign() end
@@ -105,8 +105,8 @@ local function in_line(field)
   return kind == 'q' or kind == 'w'
 end
 
--- What stands in the head of those who wait; nothing if they are in fields of their own. They go there when they are many, and
--- stay until nobody waits.
+-- The waiters as they are kept in the head; empty if they are in fields of their own. They move there when they are many, and stay
+-- until nobody waits.
 local function line_in_head()
   if not inside or s.waiting == 0 then return '' end
   local parts, size = {}, 0
@@ -129,7 +129,7 @@ local function line_in_head()
   return ''
 end
 
--- What stands there of the holders.
+-- The holders as they are kept in the head.
 local function holders_in_head()
   if alone and (s.held ~= 1 or s.oldest ~= alone) then changed['h' .. alone] = get('h' .. alone) or nil end
   if s.held ~= 1 then return s.oldest end
@@ -262,7 +262,7 @@ local function remember(id, answer)
   set('e', struct.pack(FORMAT('ENDED'), id, answer) .. string.sub(get('e') or '', 1, (REMEMBERED - 1) * ENDED_size))
   dirty = true
 end
--- What its release was answered; '-' if it was not asked; none if the id is not remembered.
+-- The answer that its release got, and where it is; '-' if it was never released; nothing if the id is not remembered.
 local function remembered(id)
   local all = get('e')
   if not all then return end
@@ -279,7 +279,7 @@ local function leave(number, w)
   dirty = true
 end
 
--- The first of those who wait, and its number.
+-- The first waiter, and its number.
 local function first_waiting()
   while s.waiting > 0 do
     local record = get('q' .. int(s.front))
@@ -310,9 +310,7 @@ local function alive(w, number, life)
   return till > now
 end
 
--- How grants are told of: the prefix of the inboxes, the life of a client that waits, the first lease of a grant that its
--- owner has not confirmed, and whether the number of those that a message reached proves anything.
--- Two arguments: the first, and the others packed.
+-- How grants are published, from two arguments: the prefix of the inboxes, and TERMS.
 local function told_by(arguments, from)
   local channel, terms = arguments[from], arguments[from + 1]
   if not (terms and #terms == TERMS_size) then return nil end
@@ -320,7 +318,7 @@ local function told_by(arguments, from)
   return {channel = channel, alive = alive, grace = grace, counted = counted == 1}
 end
 
--- Grants to those who wait while it fits, and tells them.
+-- Grants to waiters in order while there is room, and publishes it to them.
 local function grant_next(told)
   while true do
     local w, number = first_waiting()
@@ -361,7 +359,7 @@ local function due()
   return h.ends - now > h.lease
 end
 
--- Ends what has expired and grants what fits. Every verb does this first.
+-- Ends expired holds and grants to waiters. Every verb does this first.
 local function settle(told)
   if due() then
     local all = holders()
@@ -391,5 +389,5 @@ end
 
 local function idle() return s.held == 0 and s.waiting == 0 end
 
--- What a release of an unknown id is answered: nobody holds the name, or somebody else does.
+-- The answer to the release of an unknown id: nobody holds the name, or somebody else does.
 local function strangers_answer() return s.held > 0 and '2' or '1' end

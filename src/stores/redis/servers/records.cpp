@@ -47,7 +47,7 @@ std::vector<std::string> split_in_lines(const std::string& text) {
 
 std::vector<spi::stored_claim> records_of(const std::vector<server*>& keepers, const std::string& prefix) {
     const std::string script = "#!lua flags=no-writes\n" + spliced(lua::state) + std::string(show_all);
-    const std::string life = std::to_string(std::chrono::microseconds{waiting_life}.count());
+    const std::string life = std::to_string(std::chrono::microseconds{waiter_life}.count());
     std::vector<spi::stored_claim> all;
     for (server* const one : keepers) {
         if (one == nullptr) throw std::runtime_error("nobody is the master");

@@ -87,7 +87,7 @@ constexpr std::chrono::seconds plenty{20};
 }  // namespace
 
 server::server(const testing::server_group& home, setup how)
-    : home_(home), how_(std::move(how)), process_(home_, write_configuration(), directory() + "/log") {}
+    : home_(home), settings_(std::move(how)), process_(home_, write_configuration(), directory() + "/log") {}
 
 // In a file, because a sentinel writes down there what it learns. Answers the command.
 std::vector<std::string> server::write_configuration() const {
@@ -95,13 +95,13 @@ std::vector<std::string> server::write_configuration() const {
     const std::string file = directory() + "/redis.conf";
     std::ofstream out{file};
     out << "bind 127.0.0.1\n"
-        << (how_.tls ? "port 0\ntls-port " : "port ") << how_.port << "\nunixsocket " << socket() << "\ndir "
+        << (settings_.tls ? "port 0\ntls-port " : "port ") << settings_.port << "\nunixsocket " << socket() << "\ndir "
         << directory() << "\n";
-    if (!how_.is_sentinel) out << "save \"\"\nrepl-diskless-sync-delay 0\nenable-debug-command local\n";
-    for (const std::string& line : how_.lines) out << line << "\n";
-    std::vector<std::string> command = how_.run_by;
+    if (!settings_.is_sentinel) out << "save \"\"\nrepl-diskless-sync-delay 0\nenable-debug-command local\n";
+    for (const std::string& line : settings_.lines) out << line << "\n";
+    std::vector<std::string> command = settings_.run_by;
     command.insert(command.end(), {"redis-server", file});
-    if (how_.is_sentinel) command.push_back("--sentinel");
+    if (settings_.is_sentinel) command.push_back("--sentinel");
     return command;
 }
 
@@ -118,7 +118,7 @@ void server::await_ready() {
     if (came && running()) return;
     const std::string said = process_.last_words();
     if (said.find("Address already in use") != std::string::npos) throw testing::port_taken(said);
-    throw std::runtime_error(how_.name + (came ? " has ended: " : " does not get ready: ") + said);
+    throw std::runtime_error(settings_.name + (came ? " has ended: " : " does not get ready: ") + said);
 }
 
 void server::restart() {
@@ -129,7 +129,7 @@ void server::restart() {
 
 std::string server::command(const std::vector<std::string>& words) {
     conversation with{socket()};
-    if (!how_.user.empty()) with.ask({"auth", how_.user, how_.password});
+    if (!settings_.user.empty()) with.ask({"auth", settings_.user, settings_.password});
     return with.ask(words);
 }
 

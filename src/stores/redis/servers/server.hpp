@@ -29,8 +29,8 @@ public:
     };
     server(const testing::server_group& home, setup how);
 
-    std::uint16_t port() const { return how_.port; }
-    std::string address() const { return "127.0.0.1:" + std::to_string(how_.port); }
+    std::uint16_t port() const { return settings_.port; }
+    std::string address() const { return "127.0.0.1:" + std::to_string(settings_.port); }
 
     // Several can be started at once, and then waited for. Throws port_taken, or what the server said before it ended.
     void await_ready();
@@ -52,11 +52,11 @@ public:
 
 private:
     std::vector<std::string> write_configuration() const;
-    std::string directory() const { return home_ / how_.name; }
+    std::string directory() const { return home_ / settings_.name; }
     std::string socket() const { return directory() + "/socket"; }
 
     const testing::server_group& home_;
-    const setup how_;
+    const setup settings_;
     testing::server_process process_;
 };
 

@@ -1,4 +1,4 @@
-#include "stores/redis/promised.hpp"
+#include "stores/redis/promises.hpp"
 
 #include "base/limits.hpp"
 
@@ -6,9 +6,9 @@
 
 namespace mortise::inline v0::stores::redis {
 
-mortise::promises promised_by(const settings& how) {
-    const bool fails_over = how.shape != settings::topology::single;
-    const std::string wait = how.replicas > 0 ? ", wait(" + std::to_string(how.replicas) + ")" : "";
+mortise::promises promises_of(const settings& config) {
+    const bool fails_over = config.shape != settings::topology::single;
+    const std::string wait = config.replicas > 0 ? ", wait(" + std::to_string(config.replicas) + ")" : "";
     mortise::promises all{
         .store = "redis",
         .tokens = true,
@@ -24,7 +24,7 @@ mortise::promises promised_by(const settings& how) {
         .default_lease = std::chrono::seconds{30},
         .reach = "everybody who reaches the servers",
     };
-    switch (how.shape) {
+    switch (config.shape) {
         case settings::topology::single:
             all.store = "redis single" + wait;
             all.exclusion = "Yes, while the server keeps what it acknowledged.";
@@ -36,29 +36,29 @@ mortise::promises promised_by(const settings& how) {
             all.store = "redis cluster" + wait;
             break;
     }
-    if (fails_over && how.replicas == 0)
+    if (fails_over && config.replicas == 0)
         all.exclusion = "Not across a failover: the replica that takes over may not have received the grant.";
-    if (fails_over && how.replicas > 0)
+    if (fails_over && config.replicas > 0)
         all.exclusion =
             "Yes, also across a failover to one of the replicas that acknowledged: with as many as there are, any.";
     all.fencing =
         "Yes: a later grant has a larger token, also after a failover or a restart that lost it, unless the clock of "
         "the server "
         "was set back by more than the outage.";
-    all.freed = std::string("At the end of its lease (30 s unless said otherwise); a waiter within 6 s") +
+    all.freed = std::string("At the end of its lease (30 s unless answer otherwise); a waiter within 6 s") +
                 (fails_over ? ". During a failover nothing is granted." : ".") +
                 " If the server's clock is set back, at most a lease after the next claim or waiter looks.";
     all.assumes = {"The clocks of client and server run equally fast to within 1 % (client_options::drift).",
                    "The server does not evict keys (maxmemory-policy noeviction) and its clock is not set forward."};
     if (!fails_over) all.assumes.emplace_back("The server has appendfsync always, or does not crash.");
-    if (fails_over && how.replicas > 0)
+    if (fails_over && config.replicas > 0)
         all.assumes.emplace_back("The replica that takes over is one that acknowledged.");
     all.ends = {"A holder is paused past its lease: another is let in, with a larger token.",
                 "FLUSHALL, an eviction, a restore from a backup.",
                 "The server's clock jumps forward by more than what is left of a lease."};
     if (!fails_over)
         all.ends.emplace_back("The server crashes and starts again without what it had acknowledged.");
-    else if (how.replicas == 0)
+    else if (config.replicas == 0)
         all.ends.emplace_back(
             "A master is replaced before its latest writes reached the replica. The old holder is told at its "
             "next renewal, at once after the reconnect.");

@@ -1,4 +1,4 @@
-// What a server says about itself, and what follows for locks. Pure.
+// The reply to INFO, and which settings break a promise. Pure.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -12,10 +12,10 @@
 
 namespace mortise::inline v0::stores::redis {
 
-// Lines "field:value", as INFO answers.
-class facts {
+// Lines "field:value".
+class server_info {
 public:
-    static facts of(std::string_view info);
+    static server_info of(std::string_view text);
 
     bool has(std::string_view field) const { return fields_.contains(field); }
     std::string_view text(std::string_view field) const;  // empty if it is not there
@@ -25,11 +25,11 @@ private:
     std::map<std::string, std::string, std::less<>> fields_;
 };
 
-// Settings that break a promise; nothing if they do not.
-std::optional<finding> eviction(const facts& told);
-std::optional<finding> forgetting(const facts& told);
+// Settings that break a promise.
+std::optional<finding> eviction(const server_info& info);
+std::optional<finding> forgetting(const server_info& info);
 
-// Why a strict client claims nothing here, one line with what to do. Empty: no reason.
-std::string broken_promise(const facts& told);
+// Why a strict client must not claim here, with the remedy, in one line. Empty: it may.
+std::string broken_promise(const server_info& info);
 
 }  // namespace mortise::inline v0::stores::redis

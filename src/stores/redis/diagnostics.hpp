@@ -1,8 +1,8 @@
-// What an operator should know of the servers.
+// Problems with the servers that an operator should know about (mortise doctor).
 #pragma once
 
-#include "stores/redis/facts.hpp"
 #include "stores/redis/router.hpp"
+#include "stores/redis/server_info.hpp"
 
 #include <mortise/config.hpp>
 #include <mortise/finding.hpp>
@@ -17,14 +17,14 @@
 
 namespace mortise::inline v0::stores::redis {
 
-// What was asked of one server. Unset or empty: it may not be asked by our user.
-struct examination {
+// The replies of one server. Unset or empty: our user may not ask.
+struct server_report {
     std::string where;
-    std::optional<trouble> kept_out{};  // it could not be reached at all
-    std::optional<facts> info{};
+    std::optional<trouble> kept_out{};  // it could not be reached
+    std::optional<server_info> info{};
     std::string appendfsync{};
     std::vector<std::size_t> denied{};  // of needed_rights()
-    std::string rights_unknown{};       // why they could not be asked
+    std::string rights_unknown{};       // why they could not be checked
     bool may_flush = false;
     std::string takes_no_claims{};                           // why; not asked where a right for them is missing
     std::optional<std::chrono::microseconds> clock_ahead{};  // of ours
@@ -37,11 +37,11 @@ struct examination {
     std::chrono::nanoseconds latency{};
 };
 
-// Pure: what follows from the answers.
-std::vector<finding> judge(const settings& how, const examination& seen);
+// Pure: the findings that follow from a report.
+std::vector<finding> diagnose(const settings& config, const server_report& seen);
 
-// Asks every server; answers once.
-void check_up(const settings& how, std::shared_ptr<router> servers, spi::clock& clock,
-              spi::reply<std::vector<finding>> done);
+// Asks every server; completes once.
+void diagnose_servers(const settings& config, std::shared_ptr<router> servers, spi::clock& clock,
+                      spi::reply<std::vector<finding>> done);
 
 }  // namespace mortise::inline v0::stores::redis

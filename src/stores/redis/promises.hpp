@@ -8,6 +8,6 @@
 
 namespace mortise::inline v0::stores::redis {
 
-mortise::promises promised_by(const settings& how);
+mortise::promises promises_of(const settings& config);
 
 }  // namespace mortise::inline v0::stores::redis

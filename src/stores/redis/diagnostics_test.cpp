@@ -1,5 +1,5 @@
 // What the doctor finds, and what strict clients do about it.
-#include "stores/redis/checkup.hpp"
+#include "stores/redis/diagnostics.hpp"
 
 #include "stores/redis/rights.hpp"
 #include "stores/redis/servers/complaint.hpp"
@@ -37,9 +37,9 @@ std::vector<std::string> lines(const std::vector<finding>& found) {
     return all;
 }
 
-examination healthy() {
+server_report healthy() {
     return {.where = "h:6379",
-            .info = facts::of(
+            .info = server_info::of(
                 "# Server\r\nredis_version:7.0.15\r\nrole:master\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
                 "aof_enabled:1\r\nconnected_slaves:0\r\n"),
             .appendfsync = "always",
@@ -47,54 +47,55 @@ examination healthy() {
             .latency = 80us};
 }
 
-std::vector<std::string> judged(const examination& seen, const settings& how = {}) {
-    return lines(judge(how, seen));
+std::vector<std::string> judged(const server_report& seen, const settings& config = {}) {
+    return lines(diagnose(config, seen));
 }
 
 // Another line of INFO.
-examination with(const std::string& more) {
-    examination seen = healthy();
+server_report with(const std::string& more) {
+    server_report seen = healthy();
     std::string info = "redis_version:7.0.15\r\nrole:master\r\n";
     for (const char* field : {"maxmemory", "maxmemory_policy", "aof_enabled", "connected_slaves"})
         info += std::string(field) + ":" + std::string(seen.info->text(field)) + "\r\n";
-    seen.info = facts::of(info + more);
+    seen.info = server_info::of(info + more);
     return seen;
 }
 
 TEST(redis_facts, are_read_line_by_line) {
-    const facts told = facts::of(
+    const server_info info = server_info::of(
         "txt:# Memory\r\nmaxmemory:1000\r\nmaxmemory_policy:allkeys-lru\r\n\r\n# X\r\nempty:\r\nodd\r\n:x\r\na:b:c");
-    EXPECT_EQ(told.number("maxmemory"), 1000);
-    EXPECT_EQ(told.text("maxmemory_policy"), "allkeys-lru");
-    EXPECT_EQ(told.text("empty"), "");
-    EXPECT_TRUE(told.has("empty"));
-    EXPECT_FALSE(told.has("odd"));
-    EXPECT_EQ(told.number("absent"), 0);
-    EXPECT_EQ(told.text("a"), "b:c");
+    EXPECT_EQ(info.number("maxmemory"), 1000);
+    EXPECT_EQ(info.text("maxmemory_policy"), "allkeys-lru");
+    EXPECT_EQ(info.text("empty"), "");
+    EXPECT_TRUE(info.has("empty"));
+    EXPECT_FALSE(info.has("odd"));
+    EXPECT_EQ(info.number("absent"), 0);
+    EXPECT_EQ(info.text("a"), "b:c");
 }
 
 TEST(redis_facts, a_policy_breaks_a_promise_only_where_memory_is_limited) {
     const auto told = [](const char* limit, const char* policy) {
-        return facts::of(std::string("maxmemory:") + limit + "\nmaxmemory_policy:" + policy + "\naof_enabled:1\n");
+        return server_info::of(std::string("maxmemory:") + limit + "\nmaxmemory_policy:" + policy +
+                               "\naof_enabled:1\n");
     };
     for (const char* policy : {"allkeys-lru", "volatile-lru", "volatile-ttl", "allkeys-random", "volatile-lfu"}) {
         EXPECT_THAT(broken_promise(told("1000", policy)), AllOf(HasSubstr(policy), HasSubstr("noeviction")));
         EXPECT_EQ(broken_promise(told("0", policy)), "");
     }
     EXPECT_EQ(broken_promise(told("1000", "noeviction")), "");
-    EXPECT_THAT(broken_promise(facts::of("maxmemory:0\nmaxmemory_policy:noeviction\naof_enabled:0\n")),
+    EXPECT_THAT(broken_promise(server_info::of("maxmemory:0\nmaxmemory_policy:noeviction\naof_enabled:0\n")),
                 HasSubstr("appendonly is no"));
-    EXPECT_NE(broken_promise(facts::of("")), "") << "what is not known is not promised";
+    EXPECT_NE(broken_promise(server_info::of("")), "") << "what is not known is not promised";
 }
 
-TEST(redis_checkup, nothing_is_wrong_with_a_healthy_server) {
+TEST(redis_diagnostics, nothing_is_wrong_with_a_healthy_server) {
     for (const std::string& one : judged(healthy()))
         EXPECT_THAT(one,
                     ::testing::AnyOf(::testing::StartsWith("good h:6379: "), ::testing::StartsWith("note h:6379: ")));
     EXPECT_THAT(judged(healthy()), Contains(HasSubstr("Redis 7.0.15, master, answers within 80 us")));
 }
 
-TEST(redis_checkup, every_flaw_is_named_with_its_remedy) {
+TEST(redis_diagnostics, every_flaw_is_named_with_its_remedy) {
     EXPECT_THAT(judged(with("maxmemory:5\nmaxmemory_policy:allkeys-lru\n")),
                 Contains(AllOf(HasSubstr("warning h:6379: maxmemory-policy is allkeys-lru"),
                                HasSubstr("throws locks away"), HasSubstr("CONFIG SET maxmemory-policy noeviction"))));
@@ -111,7 +112,7 @@ TEST(redis_checkup, every_flaw_is_named_with_its_remedy) {
     EXPECT_THAT(judged(with("connected_slaves:1\n"), durable),
                 Contains(HasSubstr("problem h:6379: 1 replica, and wait=2 demands more")));
 
-    examination seen = healthy();
+    server_report seen = healthy();
     seen.appendfsync = "everysec";
     EXPECT_THAT(judged(seen), Contains(HasSubstr("note h:6379: appendfsync is everysec")));
     seen.appendfsync = "no";
@@ -137,8 +138,8 @@ TEST(redis_checkup, every_flaw_is_named_with_its_remedy) {
                 Contains(AllOf(HasSubstr("the password travels unencrypted"), Not(HasSubstr("canary")))));
 }
 
-TEST(redis_checkup, what_may_not_be_asked_is_a_note) {
-    examination seen = healthy();
+TEST(redis_diagnostics, what_may_not_be_asked_is_a_note) {
+    server_report seen = healthy();
     seen.info.reset();
     seen.appendfsync.clear();
     EXPECT_THAT(judged(seen),
@@ -149,49 +150,50 @@ TEST(redis_checkup, what_may_not_be_asked_is_a_note) {
                 Contains(HasSubstr("note h:6379: appendfsync cannot be seen without the right +config|get")));
 }
 
-TEST(redis_checkup, missing_rights_are_a_problem_and_their_remedy_is_the_line) {
-    settings how;
-    how.user = "ann";
-    const auto needed = needed_rights(how);
-    examination seen = healthy();
+TEST(redis_diagnostics, missing_rights_are_a_problem_and_their_remedy_is_the_line) {
+    settings config;
+    config.user = "ann";
+    const auto needed = needed_rights(config);
+    server_report seen = healthy();
     for (std::size_t i = 0; i < needed.size(); ++i)
         if (needed[i].rule == "+hset" || needed[i].rule == "+scan") seen.denied.push_back(i);
-    EXPECT_THAT(judged(seen, how), Contains(AllOf(HasSubstr("problem h:6379: the user 'ann' lacks +scan, +hset"),
-                                                  HasSubstr("without, no lists, claims"), HasSubstr(acl_remedy(how)))));
+    EXPECT_THAT(judged(seen, config),
+                Contains(AllOf(HasSubstr("problem h:6379: the user 'ann' lacks +scan, +hset"),
+                               HasSubstr("without, no lists, claims"), HasSubstr(acl_remedy(config)))));
 }
 
-TEST(redis_checkup, rights_that_locks_do_without_are_a_warning) {
-    settings how;
+TEST(redis_diagnostics, rights_that_locks_do_without_are_a_warning) {
+    settings config;
     const auto without = [&](const std::string& rule) {
-        examination seen = healthy();
-        const auto needed = needed_rights(how);
+        server_report seen = healthy();
+        const auto needed = needed_rights(config);
         for (std::size_t i = 0; i < needed.size(); ++i)
             if (needed[i].rule == rule) seen.denied.push_back(i);
-        return judged(seen, how);
+        return judged(seen, config);
     };
     EXPECT_THAT(without("+scan"), Contains(AllOf(HasSubstr("warning h:6379: the user 'default' lacks +scan"),
-                                                 HasSubstr("without, no lists"), HasSubstr(acl_remedy(how)))));
+                                                 HasSubstr("without, no lists"), HasSubstr(acl_remedy(config)))));
     EXPECT_THAT(without("+wait"), Contains(HasSubstr("warning h:6379: the user 'default' lacks +wait")));
     EXPECT_THAT(without("+info"), Contains(HasSubstr("warning h:6379: the user 'default' lacks +info")));
-    how.replicas = 1;
-    how.strict = true;
+    config.replicas = 1;
+    config.strict = true;
     EXPECT_THAT(without("+wait"), Contains(HasSubstr("problem h:6379: the user 'default' lacks +wait")));
     EXPECT_THAT(without("+info"), Contains(HasSubstr("problem h:6379: the user 'default' lacks +info")));
     EXPECT_THAT(without("+publish"), Contains(HasSubstr("problem h:6379: the user 'default' lacks +publish")));
 }
 
-TEST(redis_checkup, what_keeps_us_out_has_the_remedy_that_fits_or_none) {
-    settings how;
-    how.user = "ann";
+TEST(redis_diagnostics, what_keeps_us_out_has_the_remedy_that_fits_or_none) {
+    settings config;
+    config.user = "ann";
     using enum trouble::remedy;
     const auto found = [&](const std::string& what, bool hopeless = false, trouble::remedy helps = unknown) {
-        examination seen;
+        server_report seen;
         seen.kept_out = trouble{.what = what, .hopeless = hopeless, .helps = helps};
-        return judged(seen, how);
+        return judged(seen, config);
     };
     using ::testing::ElementsAre;
     EXPECT_THAT(found("h:1: the user 'ann' lacks +publish", true, rights),
-                ElementsAre("problem h:1: the user 'ann' lacks +publish -> in redis-cli: " + acl_remedy(how)));
+                ElementsAre("problem h:1: the user 'ann' lacks +publish -> in redis-cli: " + acl_remedy(config)));
     EXPECT_THAT(found("h:1: is a replica; give the master's address", false, told),
                 ElementsAre("problem h:1: is a replica; give the master's address -> "));
     EXPECT_THAT(found("h:1: is Redis 6.2, and 7.0 or newer is needed", true),

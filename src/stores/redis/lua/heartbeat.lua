@@ -1,5 +1,5 @@
--- A client that waits says that it is alive, and looks for holders that have ended. ARGV: client, and how grants
--- are told of. Answers the server's time.
+-- The heartbeat of a client that waits; also ends expired holds. ARGV: client, and how grants are published. Returns the server's
+-- time.
 local client = ARGV[1]
 local told = told_by(ARGV, 2)
 if not told then return redis.error_reply('ERR arguments of a refresh') end
