@@ -26,7 +26,7 @@ mortise::promises promises_of(const settings& how) {
         .exclusion = "Yes, also while members fail, as long as a majority keeps what it acknowledged.",
         .fencing = "Yes: a later grant has a larger token, the revision at which its key was created.",
         .freed =
-            "At the end of its lease (30 s unless said otherwise), and an election later if the leader changed; at "
+            "At the end of its lease (30 s unless set otherwise), and an election later if the leader changed; at "
             "once with its client.",
         .assumes = {"The clocks of client and server run equally fast to within 1 % (client_options::drift).",
                     "etcd is 3.4.42, 3.5.28, 3.6.9 or newer: leases of older ones have known bugs, most of all after a "

@@ -45,7 +45,7 @@ mortise::promises promises_of(const settings& config) {
         "Yes: a later grant has a larger token, also after a failover or a restart that lost it, unless the clock of "
         "the server "
         "was set back by more than the outage.";
-    all.freed = std::string("At the end of its lease (30 s unless answer otherwise); a waiter within 6 s") +
+    all.freed = std::string("At the end of its lease (30 s unless set otherwise); a waiter within 6 s") +
                 (fails_over ? ". During a failover nothing is granted." : ".") +
                 " If the server's clock is set back, at most a lease after the next claim or waiter looks.";
     all.assumes = {"The clocks of client and server run equally fast to within 1 % (client_options::drift).",
