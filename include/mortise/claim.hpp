@@ -12,8 +12,9 @@
 
 namespace mortise::inline v0 {
 
-// Whether the client renews the lease. `on`: every third of the lease, while the hold lives. `off`: never, so the hold
-// ends when its first lease expires. Setting a lease does not switch renewal off.
+// Whether the client renews the lease. `on`: every third of the lease, while the hold lives. `off`: not by itself, so the
+// hold ends when its lease expires; locking a recursive_mutex once more, or unlocking one level of it, starts the lease
+// anew. Setting a lease does not switch renewal off.
 enum class renew { on, off };
 
 // The order in which waiters are granted. `any`: the store's own order, first come, first served on stores with a

@@ -8,8 +8,8 @@
 //   - At most the latest `Most` are remembered. A large number keeps them for the whole time on a busy lock, a small
 //     one saves memory. Each user says how many it keeps, and why.
 //
-// stores/host keeps its own in a file, by the same rule (ledger::access::remember); Redis keeps the latest of each name
-// in the name's record, without a time, because a record is written as a whole (stores/redis/lua/state.lua).
+// stores/host keeps its own in a file, by the same rule (ledger_access::remember); Redis keeps the latest of each name
+// in the name's record, without a time, because a record is written as a whole (stores/redis/record_layout.hpp).
 #pragma once
 
 #include <mortise/claim_id.hpp>
