@@ -19,7 +19,7 @@ struct polling_log {
     std::atomic<unsigned> inside{0};   // claims that have not returned
     std::atomic<unsigned> deepest{0};  // of those at once on one thread: more than one is recursion
     std::function<std::optional<spi::duration>()> free_in{};  // unset: as the inner store has it
-    std::optional<mortise::order> order{};                    // of the latest claim
+    std::atomic<unsigned> strict_claims{0};                   // that demanded order::fifo
 };
 
 // Answers `busy` to every claim that it cannot grant, before its verb returns, and pushes nothing.
@@ -31,7 +31,7 @@ public:
     void claim(const spi::claim_request& asked, spi::reply<spi::claim_answer> done) override {
         ++log_->claims;
         log_->deepest = std::max(log_->deepest.load(), ++log_->inside);
-        log_->order = asked.order;
+        if (asked.order == order::fifo) ++log_->strict_claims;
         spi::claim_request once = asked;
         once.queue = false;
         store_wrapper::claim(once, [this, done = std::move(done)](spi::claim_answer answer) mutable {
