@@ -38,6 +38,8 @@ namespace mortise::inline v0 {
 //    one waits for, one of them fails with would_deadlock after a moment, and the message names the holders and
 //    waiters. Only waits without a limit and without options.stop are checked; docs/concepts.md lists the cycles that
 //    are not detected.
+//  - try_lock() may fail spuriously, as std::mutex's may: a wait that timed out or was cancelled returns at once, and
+//    its place in the store's queue is gone one round trip later.
 //  - unlock() never throws. The result of the release goes to the observer, and to callers of the form with error_code.
 //    An unlock by a thread that does not hold the lock releases nothing (errc::not_owner).
 //

@@ -123,7 +123,7 @@ TEST_P(elected, a_campaign_that_is_given_up_leaves_nobody_in_line) {
     EXPECT_FALSE(got);
     EXPECT_FALSE(one.is_leader());
     two.resign();
-    EXPECT_TRUE(two.try_campaign()) << "nobody was before it";
+    EXPECT_TRUE(two.try_campaign_for(plenty)) << "nobody is before it once the withdrawal has arrived";
 }
 
 TEST_P(elected, the_next_one_leads_when_the_leader_dies) {

@@ -145,7 +145,7 @@ TEST_P(semaphore, all_permits_can_be_out_at_once_each_with_a_token_of_its_own) {
     EXPECT_EQ(out[1].release(), release_result::released);  // returns both, and nobody else's
     EXPECT_TRUE(out[0].valid());
     EXPECT_FALSE(pool.try_acquire(3));
-    EXPECT_TRUE(pool.try_acquire(2));
+    EXPECT_TRUE(pool.try_acquire_for(2, plenty));
     out.clear();
     expect_all_back();
 }
@@ -194,7 +194,7 @@ TEST_P(semaphore, a_big_request_at_the_head_is_not_overtaken) {
     three.release();
     waits.join();
     ASSERT_TRUE(big->valid());
-    EXPECT_TRUE(elsewhere.try_acquire()) << "behind the big one it fits";
+    EXPECT_TRUE(elsewhere.try_acquire_for(plenty)) << "behind the big one it fits";
 }
 
 TEST_P(semaphore, a_cancelled_wait_leaves_nothing_behind) {
