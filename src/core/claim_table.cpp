@@ -55,7 +55,7 @@ void pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, actions& tod
 
 }  // namespace
 
-claim_table::claim_table(const claim_policy& policy, place here, event_sink& events, schedule& looks,
+claim_table::claim_table(const claim_policy& policy, process_identity here, event_sink& events, schedule& looks,
                          release_log& releases)
     : policy_(policy), here_(std::move(here)), events_(events), looks_(looks), releases_(releases) {}
 

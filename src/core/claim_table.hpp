@@ -57,12 +57,13 @@ struct actions {
 class claim_table {
 public:
     // What is shown of this process to others in line.
-    struct place {
+    struct process_identity {
         std::string host;
         std::int64_t pid = 0;
     };
 
-    claim_table(const claim_policy& policy, place here, event_sink& events, schedule& looks, release_log& releases);
+    claim_table(const claim_policy& policy, process_identity here, event_sink& events, schedule& looks,
+                release_log& releases);
 
     // A call comes in. Not joined: it is over, for this reason, and the terms are untouched. `instead_of`: a hold that it
     // is to take the place of.
@@ -180,7 +181,7 @@ private:
     shard& shard_of(std::size_t name_hash) noexcept { return shards_[name_hash % shards_.size()]; }
 
     const claim_policy& policy_;
-    const place here_;
+    const process_identity here_;
     event_sink& events_;
     schedule& looks_;
     release_log& releases_;
