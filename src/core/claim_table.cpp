@@ -466,7 +466,7 @@ bool claim_table::may_pass_on(const cohort& c, spi::time_point now) const {
 // Not granted and not queued: those who do not wait are answered. For the others a store that queues is asked to do so at
 // once; one that was asked to and did not is polled.
 void claim_table::busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, actions& todo) {
-    std::size_t place = 0;
+    std::size_t ahead = 0;
     for (auto it = c->line.begin(); it != c->line.end();) {
         const std::shared_ptr<claimant> call = *it;
         if (!call->waiting->no_wait) {
@@ -475,7 +475,7 @@ void claim_table::busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_
         }
         call->is = claimant::phase::over;
         const claimant::wait& w = *call->waiting;
-        refusal no = in_the_way(*c, w.leaves_for != errc{} ? w.leaves_for : errc::busy, place++, now);
+        refusal no = in_the_way(*c, w.leaves_for != errc{} ? w.leaves_for : errc::busy, ahead++, now);
         if (!w.leaves_because.empty()) no.detail = policy_.refuse(no.reason, c->terms.name, w.leaves_because).detail;
         todo.refused.emplace_back(call, std::move(no));
         it = c->line.erase(it);
