@@ -20,6 +20,7 @@ using values = std::vector<value>;
 // parameters are $1, $2, ... on PostgreSQL and ? on MySQL.
 struct statement {
     std::string text;
+    bool direct = false;  // sent as it is, without parameters and without being prepared: CREATE TABLE, LISTEN
 };
 
 // How a statement ended.
