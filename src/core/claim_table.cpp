@@ -157,10 +157,11 @@ actions claim_table::leave(const std::shared_ptr<claimant>& call, std::size_t na
     std::optional<std::size_t> ahead = 0;  // not counted in a crowd that leaves all at once
     for (auto at = c->line.begin(); ahead && at != call->waiting->place; ++at)
         ahead = *ahead < 1000 ? std::optional{*ahead + 1} : std::nullopt;
-    // A silent store is told apart from one that is slower than a short wait, and from a thread of ours that has
-    // not got round to asking it.
+    // A silent store is told apart from one that is slower than a short wait, from a thread of ours that has not got
+    // round to asking it, and from a timer of ours that is late.
+    const spi::time_point waited_until = std::min(now, call->waiting->deadline);
     const bool unheard = why == errc::timed_out && c->asked && !c->asked->standing && !c->calling &&
-                         now - std::max(c->asked->failing_since, call->since) >= silence;
+                         waited_until - std::max(c->asked->failing_since, call->since) >= silence;
     if (c->instead_of && !unheard) {
         // The store may have granted it just now, and ended what it replaces. It is asked, not told.
         call->waiting->leaves_for = why;

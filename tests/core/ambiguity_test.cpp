@@ -389,6 +389,14 @@ TEST_F(ambiguity, a_wait_that_ends_is_timed_out_behind_a_holder_and_unreachable_
     EXPECT_FALSE(silent.refusal().holder);
 }
 
+// A busy machine runs the timer of a short wait long after it was due; that says nothing about the store.
+TEST_F(ambiguity, a_short_wait_that_ends_late_is_timed_out_whatever_the_store_does) {
+    mine.net->freeze();
+    call brief(mine.locks, "job", {.wait = 300us});
+    world.sim().pause(5s);
+    EXPECT_EQ(brief.reason(), errc::timed_out);
+}
+
 TEST_F(ambiguity, a_waiter_stays_in_line_while_the_store_is_silent_for_less_than_the_patience) {
     hold held = other.locks.acquire("job");
     call wanted(mine.locks, "job");

@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 
 class polling_waiter : public ::testing::Test {
 protected:
-    client join(const std::shared_ptr<polling_log>& log) {
-        return spi::make_client(polling(stores::memory::open(world.shared_table()), log), world.sim().world(),
+    client join(const std::shared_ptr<polling_log>& of) {
+        return spi::make_client(polling(stores::memory::open(world.shared_table()), of), world.sim().world(),
                                 fleet::quick());
     }
     unsigned asked_during(std::chrono::nanoseconds time) {
