@@ -343,7 +343,8 @@ void connection::serve(milliseconds at_most, const std::function<bool()>& enough
 void connection::pass_on() {
     quiet_.notify_all();
     if (is_ != state::up || !turn_.free() || turn_.pass_on()) return;
-    if (kept_up_ || !sent_.empty() || line_->wants().write) arm();
+    const bool due = kept_up_ || !sent_.empty() || line_->wants().write;
+    due ? arm() : arm_later();  // the end of the stream may come at any time
 }
 
 void connection::arm() {

@@ -53,6 +53,7 @@ struct result {
     outcome how{};
     std::vector<values> rows{};
     std::uint64_t affected = 0;  // rows changed
+    std::uint64_t inserted = 0;  // MySQL: the AUTO_INCREMENT number of the row that was inserted
 };
 
 // Sent by another client through the server (LISTEN and NOTIFY). MySQL has none.
