@@ -25,7 +25,6 @@ public:
     void renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done);
 
 private:
-    struct round;
     using then = unique_function<void(spi::renewal_answer)>;
 
     void extend(std::string name, const claim_id& id, spi::duration life, then done);
