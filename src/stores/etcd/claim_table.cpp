@@ -1,14 +1,18 @@
 #include "stores/etcd/claim_table.hpp"
 
 #include <chrono>
+#include <functional>
 
 namespace mortise::inline v0::stores::etcd {
 namespace {
 
 using phase = base::queued_claim::phase;
 
-// How long an ended claim is remembered.
-constexpr std::chrono::seconds remembered_for{10};
+// Ended claims are remembered by name and id, because an id that was released under a wrong name has not ended under its
+// own. base::ended_claims knows only ids, and these are random: to mix the name in keeps them apart.
+claim_id id_under(std::string_view name, const claim_id& id) {
+    return {{id.bits[0] ^ std::hash<std::string_view>{}(name), id.bits[1]}};
+}
 
 bool waits(const claim_record& claim) {
     return claim.machine.is() == phase::waiting || claim.machine.is() == phase::reading;
@@ -104,32 +108,31 @@ claim_id claim_table::line_id_of(const claim_id& id) const {
     return parts_->keys.native() ? id : claim_id{{0, static_cast<std::uint64_t>(lease_of(id))}};
 }
 
-void claim_table::remember(const std::string& name, const claim_id& id, std::optional<spi::release_answer> reply) {
+// The first answer counts.
+void claim_table::remember(std::string_view name, const claim_id& id, std::optional<spi::release_answer> reply) {
     const lock held{mutex_};
     const spi::time_point now = parts_->context.clock.now();
-    const auto [it, first] = ended_.try_emplace({id, name}, ended_claim{reply, now + remembered_for});
-    if (!first && reply && !it->second.reply) it->second = {reply, now + remembered_for};
-    if (ended_.size() < sweep_at_) return;
-    std::erase_if(ended_, [&](const auto& one) { return one.second.until < now; });
-    sweep_at_ = 2 * ended_.size() + 1000;
+    const claim_id key = id_under(name, id);
+    const base::ended_claim* before = ended_.find(key, now);
+    if (before == nullptr || (reply && before->answer == base::ended_claim::not_asked))
+        ended_.add(base::ended_claim::at(now, key, reply), now);
 }
 
 bool claim_table::was_released(std::string_view name, const claim_id& id) {
     const lock held{mutex_};
-    const auto it = ended_.find({id, std::string(name)});
-    return it != ended_.end() && it->second.until >= parts_->context.clock.now();
+    return ended_.find(id_under(name, id), parts_->context.clock.now()) != nullptr;
 }
 
 std::optional<spi::release_answer> claim_table::remembered(std::string_view name, const claim_id& id) {
     const lock held{mutex_};
-    const auto it = ended_.find({id, std::string(name)});
-    if (it == ended_.end() || it->second.until < parts_->context.clock.now()) return std::nullopt;
-    return it->second.reply;
+    const base::ended_claim* ended = ended_.find(id_under(name, id), parts_->context.clock.now());
+    if (ended == nullptr || ended->answer == base::ended_claim::not_asked) return std::nullopt;
+    return static_cast<spi::release_answer>(ended->answer);
 }
 
-bool claim_table::leaves(const std::string& name, const claim_id& id, const lock& held) const {
+bool claim_table::leaves(std::string_view name, const claim_id& id, const lock& held) {
     const record ours = find(id, held);
-    return (ours && ours->machine.leaves()) || ended_.contains({id, name});
+    return (ours && ours->machine.leaves()) || ended_.find(id_under(name, id), parts_->context.clock.now()) != nullptr;
 }
 
 std::optional<claim_record::neighbour> claim_table::tail_before(const claim_record& claim, const lock&) {

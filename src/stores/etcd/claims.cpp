@@ -100,7 +100,7 @@ void claims::release(std::string_view name, const claim_id& id, spi::reply<spi::
             its->released.push_back(std::move(done));
             return m.release();
         });
-    table_->remember(std::string(name), id, std::nullopt);  // its claim may be on its way here, from another thread
+    table_->remember(name, id, std::nullopt);  // its claim may be on its way here, from another thread
     removals_->remove_another(name, id,
                               [self = shared_from_this(), name = std::string(name), id,
                                done = std::move(done)](const std::optional<removals::removal>& how) mutable {
