@@ -151,7 +151,7 @@ int watch(const request& asked) {
     static_cast<void>(locks.list());  // a store that is not there is an error; one that goes away later is news
     const bool live = is_terminal(STDOUT_FILENO) && !asked.settings.json;
     sighting seen;
-    const mortise::watching until_the_end =
+    const mortise::watch until_the_end =
         locks.watch(name, [&](const auto& now, std::error_code failed) { seen.see(now, failed); });
     log lines{asked.settings.json};
     const screen people;
