@@ -93,7 +93,7 @@ void list_poller::stop() noexcept {
 }
 
 mortise::watch watch(std::shared_ptr<store_link> link, const claim_policy& policy, std::string_view name,
-               client::change changed) {
+                     client::change changed) {
     if (!changed) throw error(errc::invalid_option, "watch: the callback is empty; give one that can be called");
     if (!name.empty()) base::check_name(name);
     if (link->forked()) throw error(errc::forked, "watch: " + make_error_code(errc::forked).message());

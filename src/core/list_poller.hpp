@@ -53,6 +53,6 @@ private:
 
 // The link keeps its client alive.
 mortise::watch watch(std::shared_ptr<store_link> link, const claim_policy& policy, std::string_view name,
-               client::change changed);
+                     client::change changed);
 
 }  // namespace mortise::inline v0::core

@@ -52,7 +52,7 @@ record claim_table::record_of(const spi::claim_request& wanted, const lock&) {
     known->detached = detached;
     known->own_lease = own_lease;
     if (parts_->keys.native() && !detached) known->slot = take_slot(known->name);
-    known->at = place_of(known->name, known->id, known->slot);
+    known->at = keys_of(known->name, known->id, known->slot);
     known->mine = {.at = {.id = known->line_id,
                           .capacity = wanted.capacity,
                           .weight = wanted.weight,
@@ -97,7 +97,7 @@ void claim_table::forget(const record& claim) {
     if (taken->second.empty()) slots_.erase(taken);
 }
 
-place claim_table::place_of(std::string_view name, const claim_id& id, std::optional<unsigned> slot) const {
+claim_keys claim_table::keys_of(std::string_view name, const claim_id& id, std::optional<unsigned> slot) const {
     const key_layout& keys = parts_->keys;
     return {.folder = keys.folder_of(name),
             .key = slot ? keys.key_of(name, me_, *slot) : keys.key_of(name, id),
@@ -146,13 +146,13 @@ std::optional<claim_record::neighbour> claim_table::tail_before(const claim_reco
     return std::nullopt;
 }
 
-void claim_table::note_neighbours(const record& claim, const line& found, const base::line_verdict& judged,
+void claim_table::note_neighbours(const record& claim, const line_snapshot& found, const base::line_verdict& judged,
                                   const spi::standing& now, const lock&) {
     claim->neighbours.clear();
     if (!found.missing_before) return;
     claim->neighbours.push_back({claim->at.key, claim->arrived});
     for (const claim_id& id : judged.watch)
-        if (const entry* one = found.find(id)) claim->neighbours.push_back({one->key, one->at.arrived});
+        if (const stored_claim* one = found.find(id)) claim->neighbours.push_back({one->key, one->at.arrived});
     const record last = tails_[claim->name].lock();
     std::optional<mortise::holder> before = last ? last->standing.holder : claim->standing.holder;
     claim->standing = now;

@@ -38,7 +38,7 @@ public:
     std::vector<record> all(const lock& held) const;
     void forget(const record& claim);
 
-    place place_of(std::string_view name, const claim_id& id, std::optional<unsigned> slot = {}) const;
+    claim_keys keys_of(std::string_view name, const claim_id& id, std::optional<unsigned> slot = {}) const;
     claim_id line_id_of(const claim_id& id) const;
 
     // A claim that has ended, and what its release was answered; none: that is still on its way.
@@ -51,7 +51,7 @@ public:
     // The last of ours in a long line, if it waits: whoever comes now and admits no other waits at least as long.
     std::optional<claim_record::neighbour> tail_before(const claim_record& claim, const lock& held);
     // What is read of a long line is kept, so that it need not be read often.
-    void note_neighbours(const record& claim, const line& found, const base::line_verdict& judged,
+    void note_neighbours(const record& claim, const line_snapshot& found, const base::line_verdict& judged,
                          const spi::standing& now, const lock& held);
 
     // Names beside whose lines a floor was seen.

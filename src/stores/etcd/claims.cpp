@@ -98,7 +98,7 @@ void claims::release(std::string_view name, const claim_id& id, spi::reply<spi::
 // Events.
 
 template <class Event>
-void claims::on(const record& claim, Event event, const line* found) {
+void claims::on(const record& claim, Event event, const line_snapshot* found) {
     step now;
     {
         const auto held = table_->locked();
@@ -115,7 +115,7 @@ void claims::on(const record& claim, Event event, const line* found) {
     carry_out(claim, std::move(now), found);
 }
 
-void claims::carry_out(const record& claim, step now, const line* found) {
+void claims::carry_out(const record& claim, step now, const line_snapshot* found) {
     for (const action& what : now.todo) {
         switch (what.what) {
             case kind::enter:
@@ -251,7 +251,7 @@ void claims::entered(const record& claim, const action& what, const entrance::re
         return failed(claim, of, fate::lease_over, not_known("its lease has ended"));
     if (!reply.ok()) return failed(claim, of, fate_of(reply), answer_of(reply));
     if (!read.read || !read.found) return failed(claim, of, fate::unsure, not_understood());
-    const entry* own = read.found->find(claim->line_id);
+    const stored_claim* own = read.found->find(claim->line_id);
     if (own == nullptr && !(result.behind && read.succeeded)) {
         if (what.how == where::at_end)  // marked as gone
             return failed(claim, of, fate::not_done, {.is = claim_is::refused, .reason = errc::cancelled});
@@ -274,10 +274,10 @@ void claims::entered(const record& claim, const action& what, const entrance::re
 // In a long line, which was not read.
 void claims::entered_behind(const record& claim, ticket of, const claim_record::neighbour& tail,
                             const txn_reply& read) {
-    const entry* last = read.succeeded && !read.found->entries.empty() ? &read.found->entries.front() : nullptr;
+    const stored_claim* last = read.succeeded && !read.found->entries.empty() ? &read.found->entries.front() : nullptr;
     if (last == nullptr || last->at.arrived != tail.created)
         return on(claim, [&](machine& its) { return its.entered(of); });
-    line near = *read.found;
+    line_snapshot near = *read.found;
     near.missing_before = true;
     auto held = table_->locked();
     const machine::line_view view = view_behind(*table_, claim, near, *last, held);
@@ -302,14 +302,14 @@ void claims::read(const record& claim, const action& what) {
     reader_->read(claim, what.asked, std::move(then));
 }
 
-void claims::seen(const record& claim, ticket of, const line& found) {
+void claims::seen(const record& claim, ticket of, const line_snapshot& found) {
     auto held = table_->locked();
     const machine::line_view view = view_of(*table_, claim, found, held);
     held.unlock();
     decide(claim, of, view, found);
 }
 
-void claims::decide(const record& claim, ticket of, const machine::line_view& view, const line& found) {
+void claims::decide(const record& claim, ticket of, const machine::line_view& view, const line_snapshot& found) {
     on(
         claim, [&](machine& its) { return its.seen(of, view, parts_->context.clock.now()); }, &found);
 }
@@ -317,9 +317,9 @@ void claims::decide(const record& claim, ticket of, const machine::line_view& vi
 // Granting.
 
 // Right only if nothing has changed of what judge() looked at: else the line is read again.
-void claims::exchange(const record& claim, const action& what, const line& found) {
-    const entry& old = *found.find(claim->mine.at.instead_of);
-    entry changed;
+void claims::exchange(const record& claim, const action& what, const line_snapshot& found) {
+    const stored_claim& old = *found.find(claim->mine.at.instead_of);
+    stored_claim changed;
     std::shared_ptr<lease> lease_of_it;
     {
         const auto held = table_->locked();
@@ -330,7 +330,7 @@ void claims::exchange(const record& claim, const action& what, const line& found
     if (!lease_of_it) return failed(claim, what.ticket, fate::not_done, not_known());
     changed.at.place = old.at.stands_at();
     changed.at.stamped = true;
-    std::vector<const entry*> guards;
+    std::vector<const stored_claim*> guards;
     for (const claim_id& id : what.verdict.guards) guards.push_back(found.find(id));
     parts_->cluster->ask(
         method::txn, exchange_request(claim->at, changed.value(), lease_of_it->id, old.key, guards, found.floor),
@@ -342,9 +342,9 @@ void claims::exchange(const record& claim, const action& what, const line& found
 }
 
 // An exchange went before it, so the revision at which it came is too small for a token.
-void claims::stamp(const record& claim, const action& what, const line& found) {
-    const entry& mine = *found.find(claim->line_id);
-    entry changed;
+void claims::stamp(const record& claim, const action& what, const line_snapshot& found) {
+    const stored_claim& mine = *found.find(claim->line_id);
+    stored_claim changed;
     {
         const auto held = table_->locked();
         changed = claim->mine;
@@ -358,7 +358,7 @@ void claims::stamp(const record& claim, const action& what, const line& found) {
         });
 }
 
-void claims::written(const record& claim, const action& what, const entry& changed, const rpc_result& reply,
+void claims::written(const record& claim, const action& what, const stored_claim& changed, const rpc_result& reply,
                      const txn_reply& read) {
     if (!read.read)
         return failed(claim, what.ticket, reply.ok() ? fate::unsure : fate_of(reply), not_known(reply.detail));

@@ -58,8 +58,8 @@ private:
         std::shared_ptr<lease> on{};
     };
     template <class Event>
-    void on(const record& claim, Event event, const line* found = nullptr);
-    void carry_out(const record& claim, step now, const line* found);
+    void on(const record& claim, Event event, const line_snapshot* found = nullptr);
+    void carry_out(const record& claim, step now, const line_snapshot* found);
     void tell(const record& claim, step now);
     spi::claim_answer with_terms(spi::claim_answer reply, const std::shared_ptr<lease>& lease_of_it) const;
     void failed(const record& claim, ticket of, machine::fate what, const spi::claim_answer& why);
@@ -67,11 +67,11 @@ private:
     void entered(const record& claim, const action& what, const entrance::result& result);
     void entered_behind(const record& claim, ticket of, const claim_record::neighbour& tail, const txn_reply& read);
     void read(const record& claim, const action& what);
-    void seen(const record& claim, ticket of, const line& found);
-    void decide(const record& claim, ticket of, const machine::line_view& view, const line& found);
-    void exchange(const record& claim, const action& what, const line& found);
-    void stamp(const record& claim, const action& what, const line& found);
-    void written(const record& claim, const action& what, const entry& changed, const rpc_result& reply,
+    void seen(const record& claim, ticket of, const line_snapshot& found);
+    void decide(const record& claim, ticket of, const machine::line_view& view, const line_snapshot& found);
+    void exchange(const record& claim, const action& what, const line_snapshot& found);
+    void stamp(const record& claim, const action& what, const line_snapshot& found);
+    void written(const record& claim, const action& what, const stored_claim& changed, const rpc_result& reply,
                  const txn_reply& read);
     void confirm(const record& claim, ticket of);
     void retry_later(const record& claim, spi::duration pause);

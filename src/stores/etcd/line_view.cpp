@@ -17,7 +17,7 @@ using verdict = base::line_verdict::verdict;
 // So many are seen at a glance.
 constexpr std::size_t a_few = 16;
 
-line_view view_from_inside(claim_table& table, const record& claim, const line& found, const entry& own,
+line_view view_from_inside(claim_table& table, const record& claim, const line_snapshot& found, const stored_claim& own,
                            const claim_table::lock& held) {
     line_view view;
     view.in_line = true;
@@ -42,7 +42,8 @@ line_view view_from_inside(claim_table& table, const record& claim, const line& 
 }
 
 // Would it hold at the end of this line?
-line_view view_from_outside(claim_table& table, const record& claim, const line& found, const claim_table::lock& held) {
+line_view view_from_outside(claim_table& table, const record& claim, const line_snapshot& found,
+                            const claim_table::lock& held) {
     line_view view;
     view.others = !found.entries.empty();
     base::line_entry mine = claim->mine.at;
@@ -62,14 +63,14 @@ line_view view_from_outside(claim_table& table, const record& claim, const line&
 
 }  // namespace
 
-line_view view_of(claim_table& table, const record& claim, const line& found, const claim_table::lock& held) {
+line_view view_of(claim_table& table, const record& claim, const line_snapshot& found, const claim_table::lock& held) {
     claim->line_read_at = found.revision;
-    const entry* own = found.find(claim->line_id);
+    const stored_claim* own = found.find(claim->line_id);
     return own != nullptr ? view_from_inside(table, claim, found, *own, held)
                           : view_from_outside(table, claim, found, held);
 }
 
-line_view view_behind(claim_table& table, const record& claim, const line& near, const entry& last,
+line_view view_behind(claim_table& table, const record& claim, const line_snapshot& near, const stored_claim& last,
                       const claim_table::lock& held) {
     line_view view;
     view.in_line = view.others = true;

@@ -19,7 +19,7 @@ constexpr std::size_t near_place = 16;
 
 }  // namespace
 
-void line_watch::watch(const record& claim, const base::line_verdict& judged, const line& found) {
+void line_watch::watch(const record& claim, const base::line_verdict& judged, const line_snapshot& found) {
     std::vector<watcher::number> before;
     std::shared_ptr<lease> lease_of_it;
     {
@@ -35,7 +35,7 @@ void line_watch::watch(const record& claim, const base::line_verdict& judged, co
     const auto begins = is_near ? watcher::begins::now : watcher::begins::there;
     const spi::duration again = judged.place == 1 ? next_looks : is_near ? near_looks : spi::duration{};
     for (const claim_id& id : judged.watch) {
-        const entry* one = found.find(id);
+        const stored_claim* one = found.find(id);
         if (one == nullptr) continue;
         const watcher::number made =
             parts_->watches->watch(one->key, found.revision, begins, again, [weak = weak_from_this(), claim] {

@@ -21,7 +21,7 @@ public:
         : parts_(std::move(parts)), table_(std::move(table)), gone_(std::move(gone)) {}
 
     // Those that the verdict names, instead of those before.
-    void watch(const record& claim, const base::line_verdict& judged, const line& found);
+    void watch(const record& claim, const base::line_verdict& judged, const line_snapshot& found);
     void stop(const record& claim);
 
 private:

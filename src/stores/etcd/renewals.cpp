@@ -49,14 +49,14 @@ void renewals::renew(std::span<const spi::renewal> due, spi::reply<std::vector<s
 // A claim of anybody's, by its id; or one of ours that is to live longer than its lease can. Zero extends nothing.
 void renewals::extend(std::string name, const claim_id& id, spi::duration life,
                       unique_function<void(spi::renewal_answer)> done) {
-    const place at = table_->place_of(name, id);
+    const claim_keys at = table_->keys_of(name, id);
     parts_->cluster->look_up(method::txn, read_request(at.folder), parts_->settings.timeout,
                              [self = shared_from_this(), at, id, life, done = std::move(done)](
                                  const rpc_result& reply, const std::string& bytes) mutable {
                                  const txn_reply read =
                                      reply.ok() ? read_txn(self->parts_->keys, at.folder, bytes) : txn_reply{};
                                  if (!read.found) return done(renewal_is::unknown);
-                                 const entry* mine = read.found->find(self->table_->line_id_of(id));
+                                 const stored_claim* mine = read.found->find(self->table_->line_id_of(id));
                                  if (mine == nullptr) return done(renewal_is::lost);
                                  using is = base::line_verdict::verdict;
                                  if (base::judge(read.found->shape(), mine->at.id, read.found->floor).is != is::holds)
@@ -67,7 +67,7 @@ void renewals::extend(std::string name, const claim_id& id, spi::duration life,
 }
 
 // Its lease is kept, if that is long enough.
-void renewals::keep_or_move(const entry& its, spi::duration life, const claim_id& id,
+void renewals::keep_or_move(const stored_claim& its, spi::duration life, const claim_id& id,
                             unique_function<void(spi::renewal_answer)> done) {
     parts_->cluster->ask(method::left_of_lease, lease_request(its.lease), parts_->settings.timeout,
                          [self = shared_from_this(), its, id, life, done = std::move(done)](
@@ -86,7 +86,7 @@ void renewals::keep_or_move(const entry& its, spi::duration life, const claim_id
 }
 
 // A lease cannot be made longer, but a key can be put on another one. It keeps its place in the line.
-void renewals::move_to_longer(entry found, spi::duration life, const claim_id& id,
+void renewals::move_to_longer(stored_claim found, spi::duration life, const claim_id& id,
                               unique_function<void(spi::renewal_answer)> done) {
     parts_->leases->own(lease_of(claim_id::random()), life,
                         [self = shared_from_this(), found = std::move(found), id, done = std::move(done)](
