@@ -26,6 +26,10 @@ constexpr milliseconds leaves_again_in{1000};
 // A statement that was given up can be carried out as long as the server has it in a buffer.
 constexpr std::chrono::microseconds marked_for = std::chrono::hours{1};
 
+// Of a claim whose id others know: a repeated release is answered as the first was, by whatever way it comes.
+constexpr auto remembered_for =
+    std::chrono::duration_cast<std::chrono::microseconds>(base::ended_claim::remembered_for);
+
 constexpr std::chrono::seconds usual_lease{30};
 
 // How long a client that goes waits for its claims to leave. They would expire.
@@ -96,9 +100,11 @@ void row_claims::claim(const spi::claim_request& wanted, spi::reply<spi::claim_a
 void row_claims::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
     deferred_calls later;
     const std::scoped_lock guard{mutex_};
-    if (const base::ended_claim* ended = released_.find(id, parts_->context.clock.now()))
+    const base::ended_claim* ended = released_.find(id, parts_->context.clock.now());
+    if (ended != nullptr)
         return later([done = std::move(done), reply = spi::release_answer(ended->answer)]() mutable { done(reply); });
     row_claim_ptr claim = known(id);
+    if (claim && claim->name != name) return remove_elsewhere(name, id, std::move(done), later);
     if (!claim) {  // of another client: whoever made it, its row is to go
         const base::line_entry entry{.id = id};
         claim = std::make_shared<row_claim>(rules_of(entry));
@@ -341,8 +347,8 @@ void row_claims::confirm(const row_claim_ptr& claim, ticket of, deferred_calls& 
 }
 
 void row_claims::remove(const row_claim_ptr& claim, const action& what, deferred_calls& later) {
-    values bound{claim->name, bytes_of(claim->entry.id), parts_->session,
-                 std::int64_t{what.late ? marked_for.count() : 0}};
+    const std::int64_t mark = what.late ? marked_for.count() : claim->detached ? -remembered_for.count() : 0;
+    values bound{claim->name, bytes_of(claim->entry.id), parts_->session, mark};
     ask(claim, what.ticket, parts_->dialect.leave, std::move(bound), later,
         [claim, of = what.ticket](row_claims& self, const result& answer, deferred_calls& after) {
             claim->confirmed = false;
@@ -352,6 +358,20 @@ void row_claims::remove(const row_claim_ptr& claim, const action& what, deferred
                                                  .others = number_at(answer, 2) != 0}),
                      after);
         });
+}
+
+// A claim of ours on another name: nothing of it is on this one.
+void row_claims::remove_elsewhere(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done,
+                                  deferred_calls& later) {
+    later([this, bound = values{std::string(name), bytes_of(id), parts_->session, std::int64_t{0}},
+           done = std::move(done)]() mutable {
+        parts_->rows->run(parts_->dialect.leave, std::move(bound),
+                          [done = std::move(done)](const result& answer) mutable {
+                              using enum spi::release_answer;
+                              const bool others = number_at(answer, 2) != 0;
+                              done(!answer.how.ok() ? unknown : others ? taken_over : expired);
+                          });
+    });
 }
 
 void row_claims::old_gone(const row_claim_ptr& claim, deferred_calls& later) {

@@ -64,6 +64,8 @@ private:
               std::uint64_t floor, deferred_calls& later);
     void confirm(const row_claim_ptr& claim, ticket of, deferred_calls& later);
     void remove(const row_claim_ptr& claim, const action& what, deferred_calls& later);
+    void remove_elsewhere(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done,
+                          deferred_calls& later);
     void old_gone(const row_claim_ptr& claim, deferred_calls& later);
     void retry_later(const row_claim_ptr& claim, spi::duration pause);
     row_claim_ptr known(const claim_id& id) const;

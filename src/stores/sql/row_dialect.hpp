@@ -21,7 +21,7 @@ namespace mortise::inline v0::stores::sql {
 struct row_dialect {
     std::vector<statement> schema{};  // run one after the other; all may be there already
 
-    // Run on every new connection, each with the session's number.
+    // Run on every new connection, those that are not direct with the session's number.
     std::vector<statement> greeting{};
     std::string listen{};  // the same with the number in hex added to the text; empty: the server has no notifications
 
@@ -30,10 +30,12 @@ struct row_dialect {
         enter{};  // name, id, session, capacity, weight, instead_of, only if it holds, lease, wait, host, pid, label, most rows
     statement look{};     // name, id, session, lease, most rows
     statement confirm{};  // id, lease: its number, or 0
-    statement leave{};    // name, id, session, mark it for so long or 0: was there, took a place, others are there
-    statement move{};     // name, id, old id, guards, floor, session, lease: its new number, or 0
-    statement renew{};    // ids and leases, 16 and 8 bytes each: the ids that were renewed
-    statement beat{};     // session, wait: the ids that should look
+    statement
+        leave{};  // name, id, session, mark: was there, took a place, others are there. Marks the id for so long, if `mark` is positive, so that
+                  // it cannot enter any more; for -mark, if that is negative and it was there.
+    statement move{};   // name, id, old id, guards, floor, session, lease: its new number, or 0
+    statement renew{};  // ids and leases, 16 and 8 bytes each: the ids that were renewed
+    statement beat{};   // session, wait: the ids that should look
 
     statement list{};         // name, number, capacity, weight, host, pid, label, left, held for, waiting
     statement break_hold{};   // name, number, session: 1 if it was

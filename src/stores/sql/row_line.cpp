@@ -73,6 +73,16 @@ claim_id id_in(const value& bytes) {
     return read;
 }
 
+std::vector<claim_id> ids_in(const result& answer) {
+    std::vector<claim_id> all;
+    for (const values& row : answer.rows) {
+        if (row.empty()) continue;
+        const std::string& some = bytes_in(row.front());
+        for (std::size_t at = 0; at + 16 <= some.size(); at += 16) all.push_back(id_in(some.substr(at, 16)));
+    }
+    return all;
+}
+
 claim_id id_in_hex(std::string_view hex) {
     claim_id read{};
     if (hex.size() != 32) return read;

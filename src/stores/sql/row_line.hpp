@@ -46,6 +46,7 @@ struct row_line {
 // The bytes of an id, and back; zero if they are not one.
 std::string bytes_of(const claim_id& id);
 claim_id id_in(const value& bytes);
+std::vector<claim_id> ids_in(const result& answer);  // of the first column: one a row, or several
 claim_id id_in_hex(std::string_view hex);
 
 }  // namespace mortise::inline v0::stores::sql

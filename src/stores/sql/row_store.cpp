@@ -99,7 +99,7 @@ std::shared_ptr<connection> row_store::connect() {
                               [this] {
                                   std::vector<connection::greeting> all;
                                   for (const statement& one : parts_->dialect.greeting)
-                                      all.push_back({&one, {parts_->session}});
+                                      all.push_back({&one, one.direct ? values{} : values{parts_->session}});
                                   if (!listen_.text.empty()) all.push_back({&listen_, {}});
                                   return all;
                               },

@@ -47,9 +47,8 @@ void row_upkeep::renew(std::span<const spi::renewal> due, spi::reply<std::vector
     parts_->rows->run(parts_->dialect.renew, {std::move(records)},
                       [ids = std::move(ids), done = std::move(done)](const result& answer) mutable {
                           using enum spi::renewal_answer;
-                          std::unordered_set<claim_id> alive;
-                          for (const values& row : answer.rows)
-                              if (!row.empty()) alive.insert(id_in(row.front()));
+                          const std::vector<claim_id> kept = ids_in(answer);
+                          const std::unordered_set<claim_id> alive{kept.begin(), kept.end()};
                           std::vector<spi::renewal_answer> all;
                           for (const claim_id& id : ids)
                               all.push_back(!answer.how.ok() ? unknown : alive.contains(id) ? renewed : lost);
@@ -78,8 +77,7 @@ void row_upkeep::beat() {
                       [weak = weak_from_this()](const result& answer) {
                           const auto self = weak.lock();
                           if (!self || self->closed_) return;
-                          for (const values& row : answer.rows)
-                              if (!row.empty()) self->claims_->look(id_in(row.front()));
+                          for (const claim_id& id : ids_in(answer)) self->claims_->look(id);
                           self->beat_later();
                       });
 }
