@@ -11,6 +11,9 @@ using kind = outcome::kind;
 
 constexpr int most_conflicts = 10;
 
+constexpr const char* not_ours =
+    "; a table or routine with a name of ours is not ours: choose another schema or database";
+
 spi::duration pause_after(int conflicts) {
     static thread_local std::minstd_rand random{std::random_device{}()};
     return std::chrono::microseconds{std::uniform_int_distribution<int>{200, 2000 * conflicts}(random)};
@@ -45,6 +48,7 @@ void database::send(const std::shared_ptr<call>& one) {
             return;
         }
         if (answer.how.is == kind::no_schema && !std::exchange(one->schema_tried, true)) return self->make_schema(one);
+        if (answer.how.is == kind::foreign) answer.how.detail += not_ours;
         one->done(std::move(answer));
     });
 }
@@ -85,6 +89,7 @@ void database::schema_made(const outcome& how) {
         }
         outcome why = how;
         if (why.is == kind::unsure) why.is = kind::unsent;  // of the schema, not of what was asked
+        if (why.is == kind::foreign) why.detail += not_ours;
         if (why.is == kind::denied) why.detail += "; " + remedy_;
         one->done({.how = std::move(why)});
     }

@@ -25,7 +25,8 @@ struct row_dialect {
     std::vector<statement> greeting{};
     std::string listen{};  // the same with the number in hex added to the text; empty: the server has no notifications
 
-    // A line: first a row with its floor as `seq`; then its entries in any order, as row_line.cpp reads them.
+    // A line: first a row with its floor as `seq`; then its entries in any order, some perhaps twice, as row_line.cpp reads
+    // them.
     statement
         enter{};  // name, id, session, capacity, weight, instead_of, only if it holds, lease, wait, host, pid, label, most rows
     statement look{};     // name, id, session, lease, most rows
