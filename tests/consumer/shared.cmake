@@ -7,7 +7,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/steps.cmake)
 set(prefix /opt/locks)
 # The stores of other machines are in the static build, and their libraries with them.
 set(arguments -C ${ROOT} BUILD=${WORK}/build PREFIX=${prefix} DESTDIR=${WORK}/root
-    "OPTIONS=-DBUILD_SHARED_LIBS=ON -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DMORTISE_BUILD_TESTS=OFF -DMORTISE_BUILD_EXAMPLES=OFF -DMORTISE_TLS=OFF -DMORTISE_STORE_REDIS=OFF -DMORTISE_STORE_ETCD=OFF -DMORTISE_STORE_ZOOKEEPER=OFF")
+    "OPTIONS=-DBUILD_SHARED_LIBS=ON -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DMORTISE_BUILD_TESTS=OFF -DMORTISE_BUILD_EXAMPLES=OFF -DMORTISE_TLS=OFF -DMORTISE_STORE_REDIS=OFF -DMORTISE_STORE_ETCD=OFF -DMORTISE_STORE_ZOOKEEPER=OFF -DMORTISE_STORE_POSTGRES=OFF")
 run(make install ${arguments})
 set(installed ${WORK}/root${prefix})
 has(${installed} bin/mortise include/mortise/mortise.hpp share/doc/mortise/LICENSE share/man/man1/mortise.1)
