@@ -1,9 +1,13 @@
 #include "stores/postgres/fixture.hpp"
 
 #include "stores/postgres/servers/server.hpp"
+#include "stores/sql/row_line.hpp"
 
+#include <chrono>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace mortise::inline v0::stores::postgres {
 namespace {
@@ -40,10 +44,62 @@ private:
     int made_ = 0;
 };
 
+class row_fixture final : public spi::fixture {
+public:
+    std::string_view store() const noexcept override { return "postgres"; }
+
+    std::string fresh_url() override {
+        if (!server_) server_ = std::make_unique<servers::server>();
+        return server_->url("schema=r" + std::to_string(++made_));
+    }
+
+    std::string reason_against(std::string_view) const override { return {}; }
+    std::chrono::milliseconds frees_the_dead_after() const noexcept override { return std::chrono::milliseconds{100}; }
+
+    std::vector<spi::stored_claim> records_at(const std::string& url) const override {
+        const std::string schema = url.substr(url.rfind("schema=") + 7);
+        auto console = server_->open_console();
+        std::vector<spi::stored_claim> all;
+        if (console.ask("SELECT to_regclass('" + schema + ".row_claims')").empty()) return all;
+        for (const std::string& row : console.column(
+                 "SELECT encode(id, 'hex') || ' ' || confirmed || ' ' || seq || ' ' || convert_from(name, 'UTF8') "
+                 "FROM " +
+                 schema + ".row_claims WHERE expires > " + schema + ".row_now() ORDER BY seq")) {
+            std::istringstream in{row};
+            std::string id;
+            int holds = 0;
+            std::string seq;
+            in >> id >> holds >> seq;
+            in.ignore(1);
+            std::string name;
+            std::getline(in, name);
+            all.push_back({.name = name, .id = sql::id_in_hex(id), .holds = holds != 0, .where = "row " + seq});
+        }
+        return all;
+    }
+    remains remains_at(const std::string& url) const override {
+        const std::string schema = url.substr(url.rfind("schema=") + 7);
+        auto console = server_->open_console();
+        if (console.ask("SELECT to_regclass('" + schema + ".row_claims')").empty()) return {};
+        const auto count = [&](const std::string& table) {
+            return console.ask("SELECT count(*) FROM " + schema + ".row_" + table);
+        };
+        const std::string claims = count("claims");
+        const std::string floors = count("floors");
+        return {.clean = claims == "0" && floors == "0",
+                .figures = "claims=" + claims + " floors=" + floors + " marks=" + count("gone")};
+    }
+
+private:
+    std::unique_ptr<servers::server> server_;
+    int made_ = 0;
+};
+
 }  // namespace
 
 spi::fixtures make_fixtures() {
     spi::fixtures all;
+    all.push_back(std::make_unique<row_fixture>());
     all.push_back(std::make_unique<advisory_fixture>());
     return all;
 }

@@ -1,5 +1,6 @@
 #include "stores/postgres/promises.hpp"
 
+#include "base/limits.hpp"
 #include "base/text.hpp"
 
 #include <chrono>
@@ -38,6 +39,38 @@ mortise::promises promises_of(const settings& settings) {
                  "its holder knows when the end of the connection reaches it.",
                  "The server fails over: its locks are not replicated, and an asynchronous replica may lack tokens.",
                  "A holder is paused beyond the end of its session: the next one gets the lock, with a larger token."},
+    };
+}
+
+mortise::promises promises_of_row(const settings&) {
+    return {
+        .store = "postgres",
+        .tokens = true,
+        .fifo = true,
+        .detached = true,
+        .leases = true,
+        .upgrades = true,
+        .processes = true,
+        .pushes = true,
+        .lists = true,
+        .most_capacity = base::most_capacity,
+        .default_lease = std::chrono::seconds{30},
+        .order = "First come, first served. A claim whose connection breaks while it waits may lose its place.",
+        .reach = "everybody who reaches the server",
+        .exclusion = "Yes, while the server keeps what it committed; also across its restarts and crashes.",
+        .fencing = "Yes: a later grant has a larger token, of a sequence.",
+        .freed =
+            "At the end of its lease (30 s unless set otherwise); at once with its client. A claim that waits goes "
+            "within a "
+            "second after its connection ended.",
+        .assumes =
+            {"The clocks of client and server run equally fast to within 1 % (client_options::drift), and the server's "
+             "clock is not set forward by more than the rest of a lease.",
+             "No pooler in transaction mode is in between; one that is, is refused.",
+             "The server keeps what it committed: fsync, full_page_writes and synchronous_commit are on."},
+        .ends = {"A holder is paused past its lease: another is let in, with a larger token.",
+                 "An operator deletes the row. The holder finds out when it next renews.",
+                 "A failover to an asynchronous replica, which may lack the latest rows and tokens; or a restore."},
     };
 }
 

@@ -8,6 +8,7 @@
 
 namespace mortise::inline v0::stores::postgres {
 
-mortise::promises promises_of(const settings& settings);
+mortise::promises promises_of(const settings& settings);  // advisory
+mortise::promises promises_of_row(const settings& settings);
 
 }  // namespace mortise::inline v0::stores::postgres
