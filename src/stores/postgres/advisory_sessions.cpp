@@ -91,6 +91,12 @@ std::shared_ptr<sql::connection> advisory_sessions::connect(session which) {
         context_.clock, sockets_);
 }
 
+// Callers that wait read the main session themselves. The others are left to the io thread, which has to begin at once.
+sql::connection& advisory_sessions::on(session which) {
+    if (which != advisory_table::main) sql::connection::will_wait(false);
+    return *all_[which]->line;
+}
+
 // The server may keep a session that was cut off, and its locks, until it notices. So it is told.
 void advisory_sessions::bury(session which) {
     std::int64_t pid = 0;
@@ -173,7 +179,7 @@ void advisory_sessions::take(session where, const sql::statement& how, const std
         if (counter == nullptr || pid == nullptr) return done({.is = verdict::not_free});
         done({.is = verdict::taken, .counter = static_cast<std::uint64_t>(*counter), .pid = *pid, .sent = sent});
     };
-    all_[where]->line->run(how, {lock_key(settings_.schema, name)}, std::move(answered), patience);
+    on(where).run(how, {lock_key(settings_.schema, name)}, std::move(answered), patience);
 }
 
 void advisory_sessions::try_lock(const std::string& name, unique_function<void(lock_result)> done) {
@@ -181,17 +187,17 @@ void advisory_sessions::try_lock(const std::string& name, unique_function<void(l
 }
 
 void advisory_sessions::wait(session where, const std::string& name, unique_function<void(lock_result)> done) {
-    one_session& on = *all_[where];
+    one_session& its = *all_[where];
     bool known = false;
     {
         const std::scoped_lock guard{mutex_};
-        on.waiting = true;
-        ++on.waits;
-        known = on.pid != 0;
+        its.waiting = true;
+        ++its.waits;
+        known = its.pid != 0;
     }
     // To cancel a wait one must know the session. Sent together, they are one trip.
     if (!known)
-        on.line->run(ping_statement, {}, [this, where](const sql::result& got) {
+        on(where).run(ping_statement, {}, [this, where](const sql::result& got) {
             if (const std::int64_t* const pid = number_at(got, 0)) note(where, *pid);
         });
     take(where, wait_statement, name, any_time, true, [this, where, done = std::move(done)](lock_result how) mutable {
@@ -228,7 +234,7 @@ void advisory_sessions::cancel(session where) {
 }
 
 void advisory_sessions::clear(session where, unique_function<void()> done) {
-    all_[where]->line->run(clear_statement, {}, [this, where, done = std::move(done)](const sql::result& got) mutable {
+    on(where).run(clear_statement, {}, [this, where, done = std::move(done)](const sql::result& got) mutable {
         if (got.how.is == kind::conflict) return clear(where, std::move(done));
         if (!got.how.ok() && !cut_off(got.how)) all_[where]->line->drop();
         done();
@@ -237,15 +243,15 @@ void advisory_sessions::clear(session where, unique_function<void()> done) {
 
 void advisory_sessions::unlock(session where, std::int64_t pid, const std::string& name,
                                unique_function<void(std::optional<bool>)> done) {
-    all_[where]->line->run(unlock_statement, {lock_key(settings_.schema, name), pid},
-                           [done = std::move(done)](const sql::result& got) mutable {
-                               const std::int64_t* const freed = number_at(got, 0);
-                               done(freed != nullptr ? std::optional{*freed != 0} : std::nullopt);
-                           });
+    on(where).run(unlock_statement, {lock_key(settings_.schema, name), pid},
+                  [done = std::move(done)](const sql::result& got) mutable {
+                      const std::int64_t* const freed = number_at(got, 0);
+                      done(freed != nullptr ? std::optional{*freed != 0} : std::nullopt);
+                  });
 }
 
 void advisory_sessions::ping(session where, unique_function<void(std::optional<std::int64_t>)> done) {
-    all_[where]->line->run(ping_statement, {}, [this, where, done = std::move(done)](const sql::result& got) mutable {
+    on(where).run(ping_statement, {}, [this, where, done = std::move(done)](const sql::result& got) mutable {
         const std::int64_t* const pid = number_at(got, 0);
         if (pid != nullptr) note(where, *pid);
         done(pid != nullptr ? std::optional{*pid} : std::nullopt);

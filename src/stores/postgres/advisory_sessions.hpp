@@ -62,6 +62,7 @@ private:
     };
 
     std::shared_ptr<sql::connection> connect(session which);
+    sql::connection& on(session which);
     void take(session where, const sql::statement& how, const std::string& name, spi::duration patience, bool may_make,
               unique_function<void(lock_result)> done);
     void make_sequence(unique_function<void(sql::outcome)> done);
