@@ -58,6 +58,7 @@ void judge_rights(const settings& settings, const sql::values& row, std::vector<
     if (number_in(row, superuser) != 0)
         found.push_back({note, "the user " + base::quoted(settings.user) + " is a superuser, which locks do not need",
                          "use a role of its own; `mortise schema` prints the rights it needs"});
+    if (settings.kind != settings::strategy::advisory) return;
     const bool there = number_in(row, has_sequence) != 0;
     if (there && number_in(row, may_count) == 0)
         found.push_back({problem, "the user " + base::quoted(settings.user) + " may not use the sequence of the tokens",

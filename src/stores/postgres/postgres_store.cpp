@@ -1,6 +1,7 @@
 #include "stores/postgres/postgres_store.hpp"
 
 #include "stores/postgres/advisory_store.hpp"
+#include "stores/postgres/diagnostics.hpp"
 #include "stores/postgres/pq_driver.hpp"
 #include "stores/postgres/promises.hpp"
 #include "stores/postgres/row_dialect.hpp"
@@ -22,6 +23,7 @@ spi::store_factory open(const base::url& address) {
         .make = [found] { return make_driver(found, {.called = "mortise row"}); },
         .timeout = found.timeout,
         .shown = found.shown(),
+        .questions = {{facts_statement(), [found](const sql::result& facts) { return findings_of(found, facts); }}},
     });
     return [setup](const spi::context& context) { return sql::make_row_store(setup, context); };
 }
