@@ -320,10 +320,12 @@ sql::row_dialect row_dialect_in(const std::string& schema_name) {
     sql::row_dialect is;
     is.schema = {{.text = "CREATE SCHEMA IF NOT EXISTS " + quoted, .direct = true}, made(with_lines(schema))};
     is.schema.back().direct = true;
+    // No plan that was made while the table was empty may read all of it later.
     is.greeting = {
         {.text = "SELECT set_config('mortise.session', ($1::bigint)::text, false), set_config('lock_timeout', '1s', "
                  "false), "
-                 "set_config('default_transaction_isolation', 'read committed', false)"},
+                 "set_config('default_transaction_isolation', 'read committed', false), "
+                 "set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)"},
         {.text = "SELECT pg_advisory_lock_shared($1::bigint)"},
     };
     is.listen = "LISTEN mortise_";
