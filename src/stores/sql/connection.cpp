@@ -288,6 +288,12 @@ bool connection::wait(spi::sleeper& who) {
         const int descriptor = from ? from->descriptor() : -1;
         reads_for = &who;
         while (from && from == line_ && is_ == state::up && who.is.load() != spi::sleeper::answered) {
+            if (from->wants().write) {  // a result may be there already
+                take(held);
+                send_all();
+                deliver(held);
+                if (from != line_ || who.is.load() == spi::sleeper::answered) continue;
+            }
             held.unlock();
             const bool readable = turn_.poll(descriptor);
             held.lock();
