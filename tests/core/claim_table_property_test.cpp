@@ -9,6 +9,7 @@
 // Exchanges (upgrades) are not part of it. A failing history prints its seed; MORTISE_TEST_SEED=<seed> runs it alone. Claim
 // ids are random even then, and with them the jitter of pauses.
 #include "core/claim_table.hpp"
+#include "support/seeds.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/error.hpp>
@@ -439,17 +440,15 @@ struct table_tally {
 
 table_tally run_table_histories(std::uint64_t histories, table_flaw flaw) {
     table_tally sums;
-    const char* alone = std::getenv("MORTISE_TEST_SEED");
-    const std::uint64_t from = alone != nullptr ? std::strtoull(alone, nullptr, 10) : 1;
-    const std::uint64_t to = alone != nullptr ? from : histories;
-    for (std::uint64_t seed = from; seed <= to && !sums.found; ++seed) {
+    sums.found = testing::first_complaint(histories, [&](std::uint64_t seed) {
         table_history one(seed, flaw);
-        if (const auto found = one.run()) sums.found = "seed " + std::to_string(seed) + ": " + *found;
+        const auto found = one.run();
         sums.grants += one.grants;
         sums.turns += one.turns;
         sums.losses += one.losses;
         sums.refusals += one.refusals;
-    }
+        return found;
+    });
     return sums;
 }
 
@@ -458,7 +457,7 @@ TEST(claim_table_histories, agree_with_a_naive_model) {
     EXPECT_FALSE(sums.found) << *sums.found;
     std::cout << "grants=" << sums.grants << " turns=" << sums.turns << " losses=" << sums.losses
               << " refusals=" << sums.refusals << '\n';
-    if (std::getenv("MORTISE_TEST_SEED") == nullptr) {
+    if (!testing::lone_seed()) {
         EXPECT_GT(sums.turns, 10u);
         EXPECT_GT(sums.losses, 10u);
         EXPECT_GT(sums.refusals, 10u);
