@@ -238,7 +238,7 @@ TEST_P(asio_verbs, refusals_are_thrown_with_the_whole_story_or_answered) {
     const hold reading = lock.acquire_shared();
     bool ended = false;
     go(io_, [&]() -> net::awaitable<void> {
-        const claim_options brief{.wait = 300ms};  // long enough to be told who is in the way
+        const claim_options brief{.wait = 2s};  // long enough to be told who is in the way
         try {
             co_await async_acquire(locks_, "n", brief, net::use_awaitable);
             ADD_FAILURE() << "acquired what is held";

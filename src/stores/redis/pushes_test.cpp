@@ -36,7 +36,7 @@ protected:
 
     tcp_proxy proxy_{node().port()};
     client near_{url()};
-    client far_{url(proxy_.port())};
+    client far_{url(proxy_.port()), {.patience = 60s}};  // it may hear nothing for a while
 };
 
 TEST_F(redis_pushes, one_that_is_dropped_is_found_by_asking_again) {
