@@ -28,8 +28,9 @@ TEST(durations, seconds_and_what_is_named) {
 }
 
 TEST(durations, nothing_else) {
-    for (const char* wrong : {"", "s", "ms", "-1", "+1", "1e3", "nan", "inf", "0x10", "1 s", " 1", "m", "h", "2y",
-                              "2hs", "1.2.3", ".", "99999999999999999999", "2ss", "30s1m", "1m1m", "1m30", "366d"})
+    for (const char* wrong : {"",    "s",     "ms",   "-1",   "+1",  "1e3", "nan",   "inf", "0x10",
+                              "1 s", " 1",    "m",    "h",    "2y",  "2hs", "1.2.3", ".",   "99999999999999999999",
+                              "2ss", "30s1m", "1m1m", "1m30", "366d"})
         EXPECT_THROW(read_duration("-w", wrong), failure) << wrong;
 }
 
