@@ -9,7 +9,7 @@
 namespace mortise::inline v0::stores::mysql {
 namespace {
 
-using kind = bound_table::action::kind;
+using action_kind = bound_table::action::kind;
 
 constexpr std::chrono::milliseconds between_ticks{50};
 
@@ -115,35 +115,35 @@ void bound_claims::run(bound_table::action& one) {
     using place = bound_table::place;
     const claim_id id = one.id;
     switch (one.what) {
-        case kind::take:
+        case action_kind::take:
             about_to_wait_for(one.where);
             return sessions_->take(one, [this, id](const bound_table::taken& how) {
                 then([&](spi::time_point now) { return table_.took(id, how, now); });
             });
-        case kind::stop:
+        case action_kind::stop:
             return sessions_->stop(one.where);
-        case kind::stamp:
+        case action_kind::stamp:
             return sessions_->stamp(one, [this, id](const bound_table::taken& how) {
                 then([&](spi::time_point) { return table_.stamped(id, how); });
             });
-        case kind::confirm: {
+        case action_kind::confirm: {
             const spi::time_point sent = context_.clock.now();
             const auto check = [this, id, sent, was = one.session](std::optional<std::int64_t> session) {
                 then([&](spi::time_point now) { return table_.confirmed(id, session == was, sent, now); });
             };
             return sessions_->ping(place{one.where}, check);
         }
-        case kind::free:
+        case action_kind::free:
             about_to_wait_for(one.where);
             return sessions_->free(one,
                                    [this, id] { then([&](spi::time_point now) { return table_.freed(id, now); }); });
-        case kind::look:
+        case action_kind::look:
             return look(one);
-        case kind::granted:
+        case action_kind::granted:
             return context_.events.granted(one.name, id, one.answer_is.grant);
-        case kind::lost:
+        case action_kind::lost:
             return context_.events.lost(one.name, id);
-        case kind::answer: {
+        case action_kind::answer: {
             std::vector<spi::reply<spi::claim_answer>> to;
             {
                 const std::scoped_lock guard{mutex_};
@@ -152,7 +152,7 @@ void bound_claims::run(bound_table::action& one) {
             for (auto& done : to) done(one.answer_is);
             return;
         }
-        case kind::released: {
+        case action_kind::released: {
             std::vector<spi::reply<spi::release_answer>> to;
             {
                 const std::scoped_lock guard{mutex_};

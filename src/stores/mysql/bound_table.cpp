@@ -9,7 +9,7 @@ namespace mortise::inline v0::stores::mysql {
 namespace {
 
 using claim_is = spi::claim_answer::verdict;
-using kind = bound_table::action::kind;
+using action_kind = bound_table::action::kind;
 using verdict = bound_table::taken::verdict;
 
 // After which a claim that waits is told so.
@@ -28,7 +28,7 @@ spi::claim_answer bound_table::granted_as(const entry& one) {
             .grant = {.counter = one.counter, .lease = one.lease, .counted_from = one.counted_from}};
 }
 
-bound_table::action bound_table::statement(kind what, const entry& one) {
+bound_table::action bound_table::statement(action_kind what, const entry& one) {
     return {.what = what,
             .id = one.id,
             .name = one.name,
@@ -40,8 +40,8 @@ bound_table::action bound_table::statement(kind what, const entry& one) {
 }
 
 void bound_table::tell(entry& one, spi::claim_answer answer, actions& out) {
-    const kind what = answer.is == claim_is::granted && !one.asked ? kind::granted : kind::answer;
-    if (what == kind::answer && !one.asked) return;
+    const action_kind what = answer.is == claim_is::granted && !one.asked ? action_kind::granted : action_kind::answer;
+    if (what == action_kind::answer && !one.asked) return;
     one.asked = false;
     out.push_back({.what = what, .id = one.id, .name = one.name, .answer_is = std::move(answer)});
 }
@@ -51,7 +51,7 @@ void bound_table::tell(entry& one, spi::claim_answer answer, actions& out) {
 bound_table::actions bound_table::ask(const spi::claim_request& wanted, spi::time_point now) {
     actions out;
     const auto refuse = [&](errc reason, std::string detail) {
-        out.push_back({.what = kind::answer,
+        out.push_back({.what = action_kind::answer,
                        .id = wanted.id,
                        .answer_is = {.is = claim_is::refused, .reason = reason, .detail = std::move(detail)}});
     };
@@ -98,7 +98,7 @@ bound_table::actions bound_table::ask(const spi::claim_request& wanted, spi::tim
             break;
         case phase::taking:
             if (gives_up(one))
-                out.push_back(statement(kind::stop, one));
+                out.push_back(statement(action_kind::stop, one));
             else if (one.told)
                 tell(one, {.is = claim_is::queued}, out);
             break;
@@ -111,7 +111,7 @@ bound_table::actions bound_table::ask(const spi::claim_request& wanted, spi::tim
 void bound_table::take(entry& one, spi::time_point now, actions& out) {
     one.is = phase::taking;
     one.since = now;
-    out.push_back(statement(kind::take, one));
+    out.push_back(statement(action_kind::take, one));
 }
 
 // A claim that nobody asks about at the moment tries again by itself; the next question is told why.
@@ -140,7 +140,7 @@ bound_table::actions bound_table::took(const claim_id& id, const taken& how, spi
             leave(one, out);
         } else if (how.counter == 0) {
             one.is = phase::stamping;
-            out.push_back(statement(kind::stamp, one));
+            out.push_back(statement(action_kind::stamp, one));
         } else {
             grant(one, now, out);
         }
@@ -166,7 +166,7 @@ bound_table::actions bound_table::took(const claim_id& id, const taken& how, spi
             } else {
                 one.is = phase::looking;
                 give_back(one);
-                out.push_back(statement(kind::look, one));
+                out.push_back(statement(action_kind::look, one));
             }
             break;
         default:
@@ -185,7 +185,7 @@ bound_table::actions bound_table::stamped(const claim_id& id, const taken& how) 
         // one, in between.
         one.counter = how.counter;
         one.is = phase::confirming;
-        out.push_back(statement(kind::confirm, one));
+        out.push_back(statement(action_kind::confirm, one));
         return out;
     }
     if (how.is != verdict::yes) tell(one, how.why, out);
@@ -215,7 +215,7 @@ bound_table::actions bound_table::confirmed(const claim_id& id, bool same_sessio
 void bound_table::grant(entry& one, spi::time_point now, actions& out) {
     if (now - one.counted_from > one.lease / 2) {
         one.is = phase::confirming;
-        out.push_back(statement(kind::confirm, one));
+        out.push_back(statement(action_kind::confirm, one));
         return;
     }
     one.is = phase::held;
@@ -230,7 +230,7 @@ bound_table::actions bound_table::looked(const claim_id& id, std::optional<bool>
                             : *somebody ? spi::release_answer::taken_over
                                         : spi::release_answer::expired;
         if (somebody) ended_.add(base::ended_claim::at(now, id, answer), now);
-        out.push_back({.what = kind::released, .id = id, .released_as = answer});
+        out.push_back({.what = action_kind::released, .id = id, .released_as = answer});
         return out;
     }
     const auto found = claims_.find(id);
@@ -255,19 +255,20 @@ bound_table::actions bound_table::release(std::string_view name, const claim_id&
     if (found == claims_.end()) {
         const auto* const known = ended_.find(id, now);
         if (known != nullptr && known->answer != base::ended_claim::not_asked) {
-            out.push_back(
-                {.what = kind::released, .id = id, .released_as = static_cast<spi::release_answer>(known->answer)});
+            out.push_back({.what = action_kind::released,
+                           .id = id,
+                           .released_as = static_cast<spi::release_answer>(known->answer)});
             return out;
         }
         ended_.add(base::ended_claim::at(now, id, {}), now);
-        if (unknown_.insert(id).second) out.push_back({.what = kind::look, .id = id, .name = std::string(name)});
+        if (unknown_.insert(id).second) out.push_back({.what = action_kind::look, .id = id, .name = std::string(name)});
         return out;
     }
     entry& one = found->second;
     one.released = true;
     switch (one.is) {
         case phase::taking:
-            out.push_back(statement(kind::stop, one));
+            out.push_back(statement(action_kind::stop, one));
             break;
         case phase::held:
             leave(one, out);
@@ -285,7 +286,7 @@ bound_table::actions bound_table::release(std::string_view name, const claim_id&
 
 void bound_table::leave(entry& one, actions& out) {
     one.is = phase::leaving;
-    out.push_back(statement(kind::free, one));
+    out.push_back(statement(action_kind::free, one));
 }
 
 bound_table::actions bound_table::freed(const claim_id& id, spi::time_point now) {
@@ -305,13 +306,14 @@ void bound_table::over(const claim_id& id, spi::time_point now, actions& out) {
     if (one.released && one.expired) {  // asked while it was on its way out: whether somebody has it by now
         ended_.add(base::ended_claim::at(now, id, {}), now);
         unknown_.insert(id);
-        out.push_back(statement(kind::look, one));
+        out.push_back(statement(action_kind::look, one));
     } else if (released || one.is == phase::held || one.is == phase::leaving)
         ended_.add(
             base::ended_claim::at(now, id, released ? std::optional{spi::release_answer::released} : std::nullopt),
             now);
     claims_.erase(id);
-    if (released) out.push_back({.what = kind::released, .id = id, .released_as = spi::release_answer::released});
+    if (released)
+        out.push_back({.what = action_kind::released, .id = id, .released_as = spi::release_answer::released});
 }
 
 void bound_table::give_back(entry& one) {
@@ -325,7 +327,7 @@ bound_table::actions bound_table::session_lost(place where, std::int64_t session
     actions out;
     for (auto& [id, one] : claims_) {
         if (one.where != where || one.is != phase::held || one.session != session) continue;
-        out.push_back({.what = kind::lost, .id = id, .name = one.name});
+        out.push_back({.what = action_kind::lost, .id = id, .name = one.name});
         over(claim_id{id}, now, out);
         return out;  // a connection holds one
     }
@@ -341,7 +343,7 @@ bound_table::actions bound_table::tick(spi::time_point now) {
         if (one.is == phase::taking && one.queue && one.asked && !one.told && !one.looks && !gives_up(one) &&
             now - one.since >= told_after) {
             one.looks = true;
-            out.push_back(statement(kind::look, one));
+            out.push_back(statement(action_kind::look, one));
         } else if (one.is == phase::pausing && now - one.since >= pause_for) {
             take(one, now, out);
         } else if (one.is == phase::held && one.counted_from + one.lease <= now) {

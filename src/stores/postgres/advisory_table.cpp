@@ -9,7 +9,7 @@ namespace mortise::inline v0::stores::postgres {
 namespace {
 
 using claim_is = spi::claim_answer::verdict;
-using kind = advisory_table::action::kind;
+using action_kind = advisory_table::action::kind;
 
 // Somebody else has it: the server says which session, and that says nothing to anybody.
 spi::claim_answer by_another(claim_is is) {
@@ -36,8 +36,9 @@ bool advisory_table::contended(const std::string& name, spi::time_point now) con
 advisory_table::actions advisory_table::ask(const spi::claim_request& wanted, spi::time_point now) {
     actions out;
     if (ended_.find(wanted.id, now) != nullptr) {
-        out.push_back(
-            {.what = kind::answer, .id = wanted.id, .answer_is = {.is = claim_is::refused, .reason = errc::cancelled}});
+        out.push_back({.what = action_kind::answer,
+                       .id = wanted.id,
+                       .answer_is = {.is = claim_is::refused, .reason = errc::cancelled}});
         return out;
     }
     const auto [found, is_new] = claims_.try_emplace(wanted.id);
@@ -84,7 +85,7 @@ void advisory_table::place(entry& one, spi::time_point now, actions& out) {
         state.on_main = one.id;
         one.is = phase::trying;
         one.where = main;
-        out.push_back({.what = kind::try_lock, .id = one.id, .name = one.name});
+        out.push_back({.what = action_kind::try_lock, .id = one.id, .name = one.name});
         return;
     }
     if (claims_.at(*state.on_main).is != phase::held) {  // soon known
@@ -111,14 +112,14 @@ void advisory_table::poll_later(entry& one, actions& out) {
     one.is = phase::polling;
     one.where = main;
     polling_.push_back(one.id);
-    out.push_back({.what = kind::poll_later, .id = one.id});
+    out.push_back({.what = action_kind::poll_later, .id = one.id});
 }
 
 void advisory_table::begin_wait(entry& one, session where, actions& out) {
     one.is = phase::waiting;
     one.where = where;
     one.trouble.reset();
-    out.push_back({.what = kind::wait, .id = one.id, .name = one.name, .where = where});
+    out.push_back({.what = action_kind::wait, .id = one.id, .name = one.name, .where = where});
     if (one.asked) tell(one, by_another(claim_is::queued), out);
 }
 
@@ -179,7 +180,7 @@ advisory_table::actions advisory_table::waited(const claim_id& id, const lock_re
     one.trouble.reset();
     if (how.is != lock_result::verdict::taken) one.trouble = how.why;
     if (how.is == lock_result::verdict::cut_off) return cleared(id, now);
-    out.push_back({.what = kind::clear, .id = id, .where = one.where});
+    out.push_back({.what = action_kind::clear, .id = id, .where = one.where});
     return out;
 }
 
@@ -203,12 +204,13 @@ void advisory_table::grant(entry& one, const lock_result& how, spi::time_point n
     one.counted_from = how.sent;
     if (one.released || one.busy) {
         one.is = phase::leaving;
-        out.push_back({.what = kind::unlock, .id = one.id, .name = one.name, .where = one.where, .pid = one.pid});
+        out.push_back(
+            {.what = action_kind::unlock, .id = one.id, .name = one.name, .where = one.where, .pid = one.pid});
         return;
     }
     if (now - how.sent > one.lease / 2) {
         one.is = phase::confirming;
-        out.push_back({.what = kind::confirm, .id = one.id, .where = one.where, .pid = one.pid});
+        out.push_back({.what = action_kind::confirm, .id = one.id, .where = one.where, .pid = one.pid});
         return;
     }
     one.is = phase::held;
@@ -251,12 +253,13 @@ advisory_table::actions advisory_table::release(std::string_view name, const cla
     if (found == claims_.end()) {
         auto* const known = ended_.find(id, now);
         if (known != nullptr && known->answer != base::ended_claim::not_asked) {
-            out.push_back(
-                {.what = kind::released, .id = id, .released_as = static_cast<spi::release_answer>(known->answer)});
+            out.push_back({.what = action_kind::released,
+                           .id = id,
+                           .released_as = static_cast<spi::release_answer>(known->answer)});
             return out;
         }
         ended_.add(base::ended_claim::at(now, id, {}), now);
-        if (unknown_.insert(id).second) out.push_back({.what = kind::look, .id = id, .name = std::string(name)});
+        if (unknown_.insert(id).second) out.push_back({.what = action_kind::look, .id = id, .name = std::string(name)});
         return out;
     }
     entry& one = found->second;
@@ -269,7 +272,8 @@ advisory_table::actions advisory_table::release(std::string_view name, const cla
             break;
         case phase::held:
             one.is = phase::leaving;
-            out.push_back({.what = kind::unlock, .id = id, .name = one.name, .where = one.where, .pid = one.pid});
+            out.push_back(
+                {.what = action_kind::unlock, .id = id, .name = one.name, .where = one.where, .pid = one.pid});
             break;
         default:
             break;  // once the statement under way is answered
@@ -281,7 +285,7 @@ advisory_table::actions advisory_table::release(std::string_view name, const cla
 void advisory_table::give_up(entry& one, spi::time_point now, actions& out) {
     if (!one.released) one.busy = true;
     if (one.is == phase::waiting) {
-        out.push_back({.what = kind::cancel, .id = one.id, .where = one.where});
+        out.push_back({.what = action_kind::cancel, .id = one.id, .where = one.where});
         return;
     }
     if (one.is == phase::behind) std::erase(names_[one.name].behind, one.id);
@@ -311,7 +315,7 @@ advisory_table::actions advisory_table::unlocked(const claim_id& id, std::option
     }
     claims_.erase(id);
     ended_.add(base::ended_claim::at(now, id, {}), now);
-    if (unknown_.insert(id).second) out.push_back({.what = kind::look, .id = id, .name = name});
+    if (unknown_.insert(id).second) out.push_back({.what = action_kind::look, .id = id, .name = name});
     return out;
 }
 
@@ -322,7 +326,7 @@ advisory_table::actions advisory_table::looked(const claim_id& id, std::optional
                         : *somebody ? spi::release_answer::taken_over
                                     : spi::release_answer::expired;
     if (somebody) ended_.add(base::ended_claim::at(now, id, answer), now);
-    out.push_back({.what = kind::released, .id = id, .released_as = answer});
+    out.push_back({.what = action_kind::released, .id = id, .released_as = answer});
     return out;
 }
 
@@ -357,12 +361,12 @@ void advisory_table::end(const claim_id& id, std::optional<spi::release_answer> 
     const bool remembered = one.released || one.is == phase::held || one.is == phase::leaving;
     claims_.erase(id);
     if (remembered) ended_.add(base::ended_claim::at(now, id, answer), now);
-    if (answer) out.push_back({.what = kind::released, .id = id, .released_as = *answer});
+    if (answer) out.push_back({.what = action_kind::released, .id = id, .released_as = *answer});
 }
 
 void advisory_table::tell(entry& one, spi::claim_answer answer, actions& out) {
     const bool granted = answer.is == claim_is::granted;
-    const kind what = granted && !one.asked ? kind::granted : kind::answer;
+    const action_kind what = granted && !one.asked ? action_kind::granted : action_kind::answer;
     one.asked = false;
     out.push_back({.what = what, .id = one.id, .name = one.name, .answer_is = std::move(answer)});
 }
@@ -376,7 +380,7 @@ advisory_table::actions advisory_table::session_lost(session which, spi::time_po
         if (one.is == phase::held && one.where == which) gone.push_back(id);
     for (const claim_id& id : gone) {
         entry& one = claims_.at(id);
-        out.push_back({.what = kind::lost, .id = id, .name = one.name});
+        out.push_back({.what = action_kind::lost, .id = id, .name = one.name});
         one.is = phase::leaving;
         if (which == main)
             leave_main(one, now, out);
@@ -409,7 +413,7 @@ advisory_table::actions advisory_table::expire(spi::time_point now) {
     for (auto& [id, one] : claims_) {
         if (one.is != phase::held || one.counted_from + one.lease > now) continue;
         one.is = phase::leaving;
-        out.push_back({.what = kind::unlock, .id = id, .name = one.name, .where = one.where, .pid = one.pid});
+        out.push_back({.what = action_kind::unlock, .id = id, .name = one.name, .where = one.where, .pid = one.pid});
     }
     return out;
 }

@@ -11,7 +11,7 @@ namespace mortise::inline v0::stores::postgres {
 namespace {
 
 using namespace std::chrono_literals;
-using kind = advisory_table::action::kind;
+using action_kind = advisory_table::action::kind;
 using verdict = advisory_table::lock_result::verdict;
 using claim_is = spi::claim_answer::verdict;
 

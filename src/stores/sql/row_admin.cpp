@@ -11,16 +11,6 @@ namespace {
 
 using grade = finding::grade;
 
-std::int64_t number_in(const value& one) {
-    const auto* number = std::get_if<std::int64_t>(&one);
-    return number != nullptr ? *number : 0;
-}
-
-std::string bytes_in(const value& one) {
-    const auto* text = std::get_if<std::string>(&one);
-    return text != nullptr ? *text : std::string{};
-}
-
 spi::listed listed_in(const values& row) {
     const auto counter = static_cast<std::uint64_t>(number_in(row[1]));
     return {.name = bytes_in(row[0]),

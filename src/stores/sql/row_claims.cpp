@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using claim_is = spi::claim_answer::verdict;
 using fate = base::queued_claim::fate;
-using kind = base::queued_claim::action::kind;
+using action_kind = base::queued_claim::action::kind;
 using phase = base::queued_claim::phase;
 using where = base::queued_claim::action::where;
 
@@ -167,17 +167,17 @@ void row_claims::run(const row_claim_ptr& claim, const machine::actions& actions
 
 void row_claims::request(const row_claim_ptr& claim, const action& what, deferred_calls& later, const row_line* line) {
     switch (what.what) {
-        case kind::enter:
+        case action_kind::enter:
             return enter(claim, what, later);
-        case kind::read:
+        case action_kind::read:
             return read(claim, what.ticket, later);
-        case kind::exchange:
+        case action_kind::exchange:
             return exchange(claim, what, *line, later);
-        case kind::stamp:
+        case action_kind::stamp:
             return stamp(claim, what, *line, later);
-        case kind::confirm:
+        case action_kind::confirm:
             return confirm(claim, what.ticket, later);
-        case kind::remove:
+        case action_kind::remove:
             return remove(claim, what, later);
         default:  // a line says who holds
             return;
@@ -188,37 +188,37 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
     const spi::time_point now = parts_->context.clock.now();
     const claim_id& id = claim->entry.id;
     switch (what.what) {
-        case kind::answer: {
+        case action_kind::answer: {
             spi::claim_answer reply = what.answer_is;
             if (reply.is == claim_is::granted) reply.grant = claim->grant(reply.grant.counter);
             return claim->answer(reply, later);
         }
-        case kind::granted:
+        case action_kind::granted:
             return later([this, claim, grant = claim->grant(what.answer_is.grant.counter)] {
                 parts_->context.events.granted(claim->name, claim->entry.id, grant);
             });
-        case kind::lost:
+        case action_kind::lost:
             return later([this, claim] { parts_->context.events.lost(claim->name, claim->entry.id); });
-        case kind::released:
+        case action_kind::released:
             if (what.released_as != spi::release_answer::unknown)
                 released_.add(base::ended_claim::at(now, id, what.released_as), now);
             return claim->answer_release(what.released_as, later);
-        case kind::watch:
+        case action_kind::watch:
             if (waker_) waker_->watch(id, what.verdict.watch);
             return;
-        case kind::unwatch:
+        case action_kind::unwatch:
             if (waker_) waker_->unwatch(id);
             return;
-        case kind::linger:
+        case action_kind::linger:
             return retry_later(claim, leaves_in);
-        case kind::retry:
+        case action_kind::retry:
             return retry_later(claim, claim->machine.leaves() ? leaves_again_in : looks_again_in);
-        case kind::old_gone:
+        case action_kind::old_gone:
             return old_gone(claim, later);
-        case kind::old_stays:
+        case action_kind::old_stays:
             if (const row_claim_ptr old = known(claim->entry.instead_of)) run(old, old->machine.not_replaced(), later);
             return;
-        case kind::forget:
+        case action_kind::forget:
             claims_.erase(id);
             return;
         default:  // a hold is not watched: the server tells, or the next renewal does
@@ -322,7 +322,7 @@ void row_claims::move(const row_claim_ptr& claim, const action& what, const clai
                  parts_->session,
                  microseconds_of(claim->lease)};
     ask(claim, what.ticket, parts_->dialect.move, std::move(bound), later,
-        [claim, of = what.ticket, exchanges = what.what == kind::exchange, sent = parts_->context.clock.now()](
+        [claim, of = what.ticket, exchanges = what.what == action_kind::exchange, sent = parts_->context.clock.now()](
             row_claims& self, const result& answer, deferred_calls& after) {
             const auto counter = static_cast<std::uint64_t>(number_at(answer, 0));
             if (counter == 0) return self.run(claim, claim->machine.changed(of), after);

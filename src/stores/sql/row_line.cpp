@@ -25,17 +25,6 @@ enum column : std::size_t {
     columns,
 };
 
-const std::string& bytes_in(const value& one) {
-    static const std::string none;
-    const auto* text = std::get_if<std::string>(&one);
-    return text != nullptr ? *text : none;
-}
-
-std::int64_t number_in(const value& one) {
-    const auto* number = std::get_if<std::int64_t>(&one);
-    return number != nullptr ? *number : 0;
-}
-
 row_entry entry_of(const values& row) {
     const auto number = [&](column which) { return number_in(row[which]); };
     const auto counter = static_cast<std::uint64_t>(number(seq));

@@ -16,6 +16,17 @@ namespace mortise::inline v0::stores::sql {
 using value = std::variant<std::monostate, std::int64_t, std::string>;
 using values = std::vector<value>;
 
+// What a value holds; nothing and zero where it is NULL or of the other kind.
+inline const std::string& bytes_in(const value& one) {
+    static const std::string none;
+    const auto* text = std::get_if<std::string>(&one);
+    return text != nullptr ? *text : none;
+}
+inline std::int64_t number_in(const value& one) {
+    const auto* number = std::get_if<std::int64_t>(&one);
+    return number != nullptr ? *number : 0;
+}
+
 // Prepared by a connection when it is first run there, and known to it by its address: it must outlive the connection. Its
 // parameters are $1, $2, ... on PostgreSQL and ? on MySQL.
 struct statement {
