@@ -97,8 +97,9 @@ std::optional<row_line> row_line::of(const result& answer, std::int64_t most_row
     }
     if (!floor_read) return std::nullopt;
     std::ranges::sort(line.entries, {}, [](const row_entry& one) { return one.at.stands_at(); });
-    const auto twice = std::ranges::unique(line.entries, {}, [](const row_entry& one) { return one.at.id; });
-    line.entries.erase(twice.begin(), twice.end());
+    // clang 14 cannot compile std::ranges::unique of libstdc++ 12.
+    const auto same = [](const row_entry& one, const row_entry& other) { return one.at.id == other.at.id; };
+    line.entries.erase(std::unique(line.entries.begin(), line.entries.end(), same), line.entries.end());
     const auto in_line =
         std::ranges::count_if(line.entries, [](const row_entry& one) { return !one.at.to_be_exchanged(); });
     line.missing_before = in_line > most_rows;
