@@ -10,7 +10,6 @@
 #include <mortise/spi/client.hpp>
 #include <mortise/spi/fixture.hpp>
 
-#include <array>
 #include <atomic>
 #include <iostream>
 #include <mutex>
@@ -107,11 +106,9 @@ void expect_fifo(const claim_options& options, std::uint64_t rounds) {
     const auto engine = core::access::engine_of(locks);
     fifo_checker order;
     std::mutex at_the_door;
-    std::array<std::atomic<int>, threads> answers{};  // to each thread
-    together([&](int i) {
-        std::atomic<int>& answered = answers[static_cast<std::size_t>(i)];
+    together([&](int) {
         for (std::uint64_t n = 0; n < rounds / threads + 1; ++n) {
-            const int before = answered;
+            std::atomic<bool> ready{false};
             std::optional<attempt> got;
             std::uint64_t ticket = 0;
             {
@@ -119,11 +116,10 @@ void expect_fifo(const claim_options& options, std::uint64_t rounds) {
                 ticket = order.draw();
                 engine->start({.name = "one", .options = options}, [&](attempt answer) {
                     got.emplace(std::move(answer));
-                    ++answered;
-                    answered.notify_one();
+                    ready.store(true, std::memory_order_release);
                 });
             }
-            answered.wait(before);
+            while (!ready.load(std::memory_order_acquire)) std::this_thread::yield();
             order.served(ticket);
         }
     });

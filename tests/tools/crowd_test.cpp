@@ -21,16 +21,16 @@ std::vector<mortise::spi::fixture*> all_with_a_server() {
     return some;
 }
 INSTANTIATE_TEST_SUITE_P(stores, command_crowd, ::testing::ValuesIn(all_with_a_server()),
-                         [](const auto& of) { return std::string(of.param->store()); });
+                         [](const auto& info) { return std::string(info.param->store()); });
 
 TEST_P(command_crowd, is_served) {
     // A ZooKeeper server takes sixty connections from one address, unless it is told otherwise.
     const bool in_full = std::getenv("MORTISE_STORMS_IN_FULL") != nullptr && GetParam()->store() != "zookeeper";
     const int crowd = in_full ? 1100 : 30;
-    ::setenv("MORTISE_STORE", GetParam()->fresh_url().c_str(), 1);  // it may have a password, which no argument may
+    const std::string url = GetParam()->fresh_url();
     const auto begun = std::chrono::steady_clock::now();
     std::vector<child> all;
-    for (int i = 0; i < crowd; ++i) all.push_back(start({"run", "-w", "200s", "x", "--", "true"}));
+    for (int i = 0; i < crowd; ++i) all.push_back(start({"run", "--store", url, "-w", "200s", "x", "--", "true"}));
     int failed = 0;
     for (child& each : all) failed += each.wait(280s) != 0 ? 1 : 0;
     const auto took = std::chrono::steady_clock::now() - begun;

@@ -16,10 +16,10 @@ std::vector<mortise::spi::fixture*> all_that_span_processes() {
     return some;
 }
 INSTANTIATE_TEST_SUITE_P(stores, inheritance, ::testing::ValuesIn(all_that_span_processes()),
-                         [](const auto& of) { return std::string(of.param->store()); });
+                         [](const auto& info) { return std::string(info.param->store()); });
 
 TEST_P(inheritance, the_command_has_the_descriptors_of_the_caller_and_no_other) {
-    ::setenv("MORTISE_STORE", GetParam()->fresh_url().c_str(), 1);  // it may have a password, which no argument may
+    const std::string url = GetParam()->fresh_url();
     child made{[&] {
         redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
         redirect(STDOUT_FILENO, scratch_ / "out", O_WRONLY | O_CREAT);
@@ -29,7 +29,7 @@ TEST_P(inheritance, the_command_has_the_descriptors_of_the_caller_and_no_other) 
         if (::dup2(STDIN_FILENO, 3) < 0 || ::dup2(STDIN_FILENO, 17) < 0) return 97;
         // Looked at one by one: a shell that lists a directory opens it.
         return become(
-            {"run", "x", "--", "sh", "-c",
+            {"run", "--store", url, "x", "--", "sh", "-c",
              "n=0; while [ $n -lt 64 ]; do [ -L /proc/$$/fd/$n ] && printf \"$n \" && readlink /proc/$$/fd/$n; "
              "n=$((n + 1)); done; true"});
     }};

@@ -32,11 +32,7 @@ std::vector<option> detached_options() {
     throw mortise::error(ec, where + "no conclusive answer; run mortise doctor to find out why. " + what_follows);
 }
 
-[[noreturn]] void throw_not_held(const std::string& name) {
-    throw failure(exit_code::lost, "no claim on " + in_quotes(name) +
-                                       " has this id: its lease expired, it was released or broken, or the id is of "
-                                       "another name");
-}
+constexpr const char* had_ended = " had already ended: its lease expired, or it was released or broken";
 
 const option id_option{0, "id", "ID", "the id that acquire printed; default: MORTISE_ID"};
 
@@ -101,7 +97,7 @@ int renew(const request& asked) {
         std::cout << made.text() << "\n";
     }
     if (renewed) return 0;
-    if (ec == mortise::errc::lost) throw_not_held(name);
+    if (ec == mortise::errc::lost) throw failure(exit_code::lost, in_quotes(name) + had_ended);
     if (ec == mortise::errc::invalid_option) refuse("--lease of " + readable(lease) + ": use 100 ms to 24 h");
     throw_unsettled(ec, name, locks, "The lock may or may not have been renewed");
 }
@@ -127,7 +123,7 @@ int release(const request& asked) {
         case mortise::release_result::unknown:
             throw_unsettled(ec, name, locks, "The lock is free when its lease ends, at the latest");
         default:
-            throw_not_held(name);
+            throw failure(exit_code::lost, in_quotes(name) + had_ended);
     }
 }
 

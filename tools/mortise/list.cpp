@@ -28,9 +28,7 @@ int list(const request& asked) {
         std::cout << "no lock is held in " << plain(locks->store()) << "\n";
     } else {
         const auto width = is_terminal(STDOUT_FILENO) ? std::optional(columns_of(STDOUT_FILENO)) : std::nullopt;
-        std::string hidden;
-        for (const std::string& row : as_table(all, width, &hidden)) std::cout << row << "\n";
-        if (!hidden.empty()) std::cout << fitted(hidden, *width) << "\n";
+        for (const std::string& row : as_table(all, width)) std::cout << row << "\n";
     }
     return 0;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "stores/etcd/members.hpp"
-#include "stores/etcd/reopening_stream.hpp"
 #include "stores/etcd/watch_table.hpp"
 
 #include <mortise/config.hpp>
@@ -17,22 +16,24 @@
 namespace mortise::inline v0::stores::etcd {
 
 // From any thread. What is told may be told before watch() returns.
-class watcher final : public std::enable_shared_from_this<watcher>, public stream_user {
+class watcher : public std::enable_shared_from_this<watcher> {
 public:
     using number = watch_table::number;
     using begins = watch_table::begins;
 
-    watcher(std::shared_ptr<members> cluster, spi::clock& clock);
+    watcher(std::shared_ptr<members> cluster, spi::clock& clock) : cluster_(std::move(cluster)), clock_(clock) {}
 
     // See watch_table::wait().
     number watch(std::string key, std::int64_t read_at, begins how, spi::duration look, unique_function<void()> told);
     void cancel(number waiting);
 
 private:
+    using lock = std::unique_lock<std::mutex>;
+
     void act(lock held, watch_table::actions what);
-    void opened(stream& fresh, const lock& held) override;
-    void heard(const std::string& message) override;
-    void ended(lock) override {}  // what is watched is watched again on the next
+    void open();
+    void heard(const std::string& message);
+    void ended(std::uint64_t which);
     void look_later(number waiting, spi::time_point when);
     void sweep_later();
     static std::string request_for(const watch_table::actions::watch& one);
@@ -43,7 +44,10 @@ private:
     std::mutex mutex_;
     watch_table all_;
     bool sweeping_ = false;
-    reopening_stream stream_;
+    std::shared_ptr<stream> stream_;
+    std::uint64_t stream_number_ = 0;
+    bool opening_ = false;
+    unsigned failures_ = 0;
 };
 
 }  // namespace mortise::inline v0::stores::etcd

@@ -9,8 +9,8 @@
 namespace mortise::inline v0::stores::host {
 
 class ledger;
-struct store_directory;
+struct place;
 
-std::vector<finding> diagnose(const store_directory& where, ledger& records);
+std::vector<finding> diagnose(const place& where, ledger& records);
 
 }  // namespace mortise::inline v0::stores::host
