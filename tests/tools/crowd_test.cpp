@@ -21,7 +21,7 @@ std::vector<mortise::spi::fixture*> all_with_a_server() {
     return some;
 }
 INSTANTIATE_TEST_SUITE_P(stores, command_crowd, ::testing::ValuesIn(all_with_a_server()),
-                         [](const auto& info) { return std::string(info.param->store()); });
+                         [](const auto& of) { return std::string(of.param->store()); });
 
 TEST_P(command_crowd, is_served) {
     // A ZooKeeper server takes sixty connections from one address, unless it is told otherwise.

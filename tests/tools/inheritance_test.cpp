@@ -16,7 +16,7 @@ std::vector<mortise::spi::fixture*> all_that_span_processes() {
     return some;
 }
 INSTANTIATE_TEST_SUITE_P(stores, inheritance, ::testing::ValuesIn(all_that_span_processes()),
-                         [](const auto& info) { return std::string(info.param->store()); });
+                         [](const auto& of) { return std::string(of.param->store()); });
 
 TEST_P(inheritance, the_command_has_the_descriptors_of_the_caller_and_no_other) {
     const std::string url = GetParam()->fresh_url();
