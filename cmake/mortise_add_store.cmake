@@ -48,8 +48,12 @@ function(mortise_add_store name)
         if(store_QUICK)
             set(quick QUICK)
         endif()
+        set(waits "")
+        if(store_SERVED)  # for leases and for elections of servers, so they begin before those that only compute
+            set(waits PROPERTIES COST 50)
+        endif()
         mortise_add_tests(store_${name}_tests ${quick}
-            SOURCES ${store_TESTS} LIBRARIES mortise_fixtures ${store_LIBRARIES})
+            SOURCES ${store_TESTS} LIBRARIES mortise_fixtures ${store_LIBRARIES} ${waits})
     endif()
 endfunction()
 

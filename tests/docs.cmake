@@ -20,7 +20,7 @@ if(MORTISE_DOXYGEN)
         "mkdir -p \"$1\" && { cat docs/reference/Doxyfile; echo \"OUTPUT_DIRECTORY = $1\"; } | \"$0\" -"
         ${MORTISE_DOXYGEN} ${CMAKE_CURRENT_BINARY_DIR}/reference
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(reference PROPERTIES TIMEOUT 120 LABELS consumer)
+    set_tests_properties(reference PROPERTIES TIMEOUT 300 COST 40 LABELS consumer)
 else()
     message(STATUS "The reference is not tested: doxygen is needed")
 endif()

@@ -13,7 +13,7 @@
 #include <mortise/observer.hpp>
 #include <mortise/promises.hpp>
 #include <mortise/unique_function.hpp>
-#include <mortise/watching.hpp>
+#include <mortise/watch.hpp>
 
 #include <chrono>
 #include <memory>
@@ -142,7 +142,7 @@ public:
     // count as a change. On an error, `locks` are those seen last, and the next good result follows. `name`: that lock
     // only; empty: all. Runs on the notifier thread, one call at a time; its exceptions are ignored.
     using change = unique_function<void(const std::vector<held_lock>& locks, std::error_code failed)>;
-    [[nodiscard]] watching watch(std::string_view name, change changed);
+    [[nodiscard]] mortise::watch watch(std::string_view name, change changed);
 
     // Breaks the lock of the holder with this token (its counter is compared, not its turn): the hold is lost, its
     // owner is notified, and the next token is larger. For operators; the former holder may still be working. `why`, at

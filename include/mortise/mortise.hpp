@@ -18,4 +18,4 @@
 #include <mortise/promises.hpp>
 #include <mortise/recursive_mutex.hpp>
 #include <mortise/shared_mutex.hpp>
-#include <mortise/watching.hpp>
+#include <mortise/watch.hpp>

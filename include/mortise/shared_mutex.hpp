@@ -75,7 +75,8 @@ public:
     void unlock_upgradeable(std::error_code& ec) noexcept;
 
     // Upgrades an upgradeable read lock to a write lock, which unlock() releases. If it fails, the read lock is
-    // unchanged. errc::lost: the lease had expired, and somebody may have written.
+    // unchanged. errc::lost: the lease had expired, and somebody may have written. errc::unreachable: the store may
+    // have made the exchange, so the read lock may be lost later; hold().valid() tells the truth.
     void upgrade();
     void upgrade(std::error_code& ec);
     bool try_upgrade();
@@ -83,7 +84,8 @@ public:
     bool try_upgrade_for(detail::any_duration wait);
 
     // Downgrade a write lock to an upgradeable read lock, or either of them to a plain read lock. Only compatible
-    // waiters are granted.
+    // waiters are granted. While it is under way, and if the store does not answer, the old hold is not valid: others
+    // may be inside.
     void downgrade();
     void downgrade(std::error_code& ec);
     void downgrade_to_shared();
@@ -107,10 +109,11 @@ public:
     void start_upgradeable(const wait_options& how, client::completion done);
 
     // Exchange one hold for another in one step: `config_hold = config.upgrade(config_hold)`. The result is the new
-    // hold, and the old handle is empty, as if released. If the exchange fails, the old hold is unchanged. Errors:
-    // not_owner (the hold is empty, released, or of another client or lock), lost, would_deadlock (upgrade of a plain
-    // read lock, or another exchange of this hold is pending), invalid_option (already of that mode). Releasing the
-    // hold ends the wait. A cancellation or timeout that comes after the grant has no effect: the result is the new
+    // hold, and the old handle is empty, as if released. If the exchange fails, the old hold is unchanged; but after
+    // unreachable the store may have made it (see above), and until that is known the next one is unreachable, too.
+    // Errors: not_owner (the hold is empty, released, or of another client or lock), lost, would_deadlock (upgrade of
+    // a plain read lock, or another exchange of this hold is pending), invalid_option (already of that mode). Releasing
+    // the hold ends the wait. A cancellation or timeout that comes after the grant has no effect: the result is the new
     // hold.
     [[nodiscard]] mortise::hold upgrade(const mortise::hold& reading, const wait_options& how = {});
     [[nodiscard]] attempt try_upgrade(const mortise::hold& reading, const wait_options& how = {});

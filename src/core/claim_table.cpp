@@ -15,7 +15,32 @@ constexpr spi::duration silence = std::chrono::milliseconds{100};
 std::error_code not_replaceable(const claimant& call) {
     if (call.is.load() != claimant::phase::holding) return errc::not_owner;
     if (call.cohort->is != cohort::state::held) return errc::lost;
-    return call.cohort->being_replaced ? make_error_code(errc::would_deadlock) : std::error_code{};
+    const auto by = call.cohort->replaced_by.lock();
+    if (!by) return {};
+    return by->is == cohort::state::unsettled ? errc::unreachable : errc::would_deadlock;
+}
+
+// Whether a hold of the old terms is safe for as long as the store has one of the two claims.
+bool covers(const claim_terms& now, const claim_terms& old) {
+    return now.weight >= old.weight && (!now.lease || (old.lease && *now.lease >= *old.lease));
+}
+
+void replace(const std::shared_ptr<cohort>& old, const std::shared_ptr<cohort>& by) {
+    by->instead_of = old;
+    old->replaced_by = by;
+    if (!covers(by->terms, old->terms)) old->doubt();
+}
+
+// It was in the store's line, or an earlier request may still put it there.
+bool may_be_there(const cohort& c) {
+    return c.is == cohort::state::queued || c.asked->unanswered > 0;
+}
+
+bool may_pass_on(const cohort& c, unsigned most_turns, spi::time_point now) {
+    if (!c.terms.shareable || c.line.empty() || c.turn + 1u >= most_turns) return false;
+    if (!c.replaced_by.expired()) return false;  // the store may have ended it already
+    if (c.lease.now_is() != lease::state::held) return false;
+    return c.lease.deadline() - now >= c.lease.span() / 2;
 }
 
 std::string silence_of(const cohort& c) {
@@ -131,10 +156,7 @@ std::error_code claim_table::join(const std::shared_ptr<claimant>& call, claim_t
         }
     }
     auto c = std::make_shared<core::cohort>(std::move(keeper), std::move(terms));
-    if (instead_of != nullptr) {
-        c->instead_of = instead_of->cohort;
-        c->instead_of->being_replaced = true;
-    }
+    if (instead_of != nullptr) replace(instead_of->cohort, c);
     call->cohort = c;
     w.place = c->line.insert(c->line.end(), call);
     s.insert(c);
@@ -180,10 +202,7 @@ actions claim_table::leave(const std::shared_ptr<claimant>& call, std::size_t na
     todo.refused.emplace_back(call, std::move(no));
     call->is = claimant::phase::over;
     c->line.erase(call->waiting->place);
-    if (c->line.empty() && c->is != cohort::state::held) {  // nobody wants it any more
-        todo.release = {c, release_log::ticket(releases_)};
-        end(c);
-    }
+    if (c->line.empty() && c->is != cohort::state::held) withdraw(c, true, now, todo);  // nobody wants it any more
     return todo;
 }
 
@@ -191,6 +210,7 @@ std::optional<spi::claim_request> claim_table::request(cohort& c, spi::time_poin
     std::scoped_lock guard{mutex_of(c.terms.name_hash)};
     if (!c.waits()) return std::nullopt;
     c.in_flight.store(true, std::memory_order_relaxed);
+    c.asked->overlapping = c.asked->unanswered > 0;
     ++c.asked->unanswered;
     c.asked->failing_since = std::min(c.asked->failing_since, sent);
     return spi::claim_request{.name = c.terms.name,
@@ -225,6 +245,11 @@ actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point 
             todo.release = {c, release_log::ticket(releases_)};
         return todo;
     }
+    const bool old_is_gone = c->instead_of && answer.is == verdict::refused && answer.reason == errc::lost;
+    if (c->is == cohort::state::unsettled) {
+        if (answer.is == verdict::granted || old_is_gone) forfeit(c, now, todo);
+        return todo;
+    }
     if (answer.is == verdict::unknown) {
         if (!answer.detail.empty()) c->asked->trouble = std::move(answer.detail);
         const client_options& options = policy_.options();
@@ -250,12 +275,25 @@ actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point 
     c->asked->standing = std::move(answer.standing);
     c->asked->heard = now;
     if (answer.is == verdict::refused && answer.reason == errc::cancelled) {
-        withdraw(c, todo);  // the grant ended before its reply arrived: ask anew, as somebody else
+        // The grant ended before its reply arrived: ask anew, as somebody else. What it replaced may be gone with it.
+        if (c->instead_of) c->instead_of->doubt();
+        if (may_be_there(*c)) todo.release = {c, release_log::ticket(releases_)};
+        end(c);
         succeed(c, todo);
-    } else if (answer.is == verdict::refused) {
+        return todo;
+    }
+    if (answer.is == verdict::refused) {
         refuse_line(policy_, *c, answer.reason, answer.detail, todo);
-        withdraw(c, todo);
-    } else if (answer.is == verdict::busy) {
+        if (old_is_gone) {
+            forfeit(c, now, todo);
+        } else {
+            withdraw(c, may_be_there(*c), now, todo);
+        }
+        return todo;
+    }
+    // The store has looked at what it replaces.
+    if (c->instead_of && covers(c->terms, c->instead_of->terms)) c->instead_of->trust();
+    if (answer.is == verdict::busy) {
         if (first && queues) events_.emit(event_kind::waited, c->terms.name);
         busy(c, queues, now, todo);
     } else {
@@ -273,7 +311,11 @@ bool claim_table::granted(std::string_view name, const claim_id& id, const spi::
     std::scoped_lock guard{s.mutex};
     const auto c = s.find(key, id);
     if (!c) return false;
-    if (c->is != cohort::state::held) take(c, given, now, todo);
+    if (c->is == cohort::state::unsettled) {
+        forfeit(c, now, todo);
+    } else if (c->is != cohort::state::held) {
+        take(c, given, now, todo);
+    }
     return true;
 }
 
@@ -286,8 +328,10 @@ actions claim_table::lost(std::string_view name, const claim_id& id, spi::time_p
     if (!c) return todo;
     if (c->is == cohort::state::held) {
         apply(c, c->lease.revoked(), errc::lost, now, todo);
+    } else if (c->instead_of) {  // the answer to a repeat says what became of the hold that it is to replace
+        if (c->waits()) todo.ask = c;
     } else {  // thrown out of the line: ask anew, as somebody else
-        withdraw(c, todo);
+        withdraw(c, may_be_there(*c), now, todo);
         succeed(c, todo);
     }
     return todo;
@@ -302,10 +346,20 @@ bool claim_table::look(const std::shared_ptr<cohort>& c, spi::time_point now, ac
         apply(c, step, errc::unreachable, now, todo);
         return step.renew;
     }
+    if (c->is == cohort::state::unsettled) {
+        if (c->instead_of->is != cohort::state::held) {
+            forfeit(c, now, todo);
+        } else {
+            ++c->asked->failures;
+            todo.confirm = c->instead_of;
+            look_at(looks_, c, now + pause_after_failure(*c));
+        }
+        return false;
+    }
     if (!c->waits()) return false;
     // The request was not answered in time, or it is time to look again.
     if (c->in_flight) no_answer(c, errc::unreachable, now, policy_.options().patience, todo);
-    if (c->is != cohort::state::ended) todo.ask = c;
+    if (c->waits()) todo.ask = c;
     return false;
 }
 
@@ -322,7 +376,9 @@ actions claim_table::renewed(const std::shared_ptr<cohort>& c, spi::renewal_answ
     std::scoped_lock guard{mutex_of(c->terms.name_hash)};
     if (c->is != cohort::state::held) return todo;
     const spi::duration slack = c->lease.deadline() - now;
-    if (answer == spi::renewal_answer::lost && c->being_replaced) answer = spi::renewal_answer::unknown;
+    // May be good news, still on its way.
+    const auto by = c->replaced_by.lock();
+    if (answer == spi::renewal_answer::lost && by && by->waits()) answer = spi::renewal_answer::unknown;
     const lease::step step = c->lease.answered(answer, sent, now);
     if (answer == spi::renewal_answer::renewed && !step.lost)
         events_.emit(event_kind::renewed, c->terms.name, c->token(), {}, slack);
@@ -330,17 +386,40 @@ actions claim_table::renewed(const std::shared_ptr<cohort>& c, spi::renewal_answ
     return todo;
 }
 
-actions claim_table::revoked(const std::shared_ptr<cohort>& c, spi::time_point now) {
+actions claim_table::confirmed(const std::shared_ptr<cohort>& c, spi::renewal_answer answer, spi::time_point sent,
+                               spi::time_point now) {
     actions todo;
     std::scoped_lock guard{mutex_of(c->terms.name_hash)};
-    if (c->is == cohort::state::held && !c->being_replaced) apply(c, c->lease.revoked(), errc::lost, now, todo);
+    const auto by = c->replaced_by.lock();
+    if (c->is != cohort::state::held || (by && by->waits())) return todo;  // it ended, or `by` will be answered
+    if (answer == spi::renewal_answer::lost) {
+        apply(c, c->lease.revoked(), errc::lost, now, todo);
+    } else if (answer == spi::renewal_answer::renewed && by) {
+        if (!by->asked->leaving) {
+            by->asked->leaving = true;
+            c->doubt();
+            todo.release = {by, release_log::ticket(releases_), true};
+        } else if (sent > by->asked->left) {
+            end(by);
+            c->trust();
+        }
+    }
     return todo;
+}
+
+void claim_table::left(const std::shared_ptr<cohort>& c, spi::time_point now) {
+    std::scoped_lock guard{mutex_of(c->terms.name_hash)};
+    if (c->is != cohort::state::unsettled) return;
+    c->asked->left = now;
+    c->asked->failures = 0;
+    look_at(looks_, c, now + spi::duration{1});
 }
 
 auto claim_table::doubt_all(spi::time_point now) -> doubts {
     doubts found;
     each([&](const std::shared_ptr<cohort>& c) {
         if (c->is == cohort::state::queued) found.waiting.push_back(c);
+        if (c->is == cohort::state::unsettled) found.fixed.push_back(c->instead_of);
         if (c->is != cohort::state::held) return;
         if (!c->terms.renewed) {
             found.fixed.push_back(c);
@@ -370,7 +449,7 @@ auto claim_table::release(const std::shared_ptr<claimant>& call, spi::time_point
     left.held_for = now - call->since;
     c->holder.reset();
     left.was_lost = c->is == cohort::state::ended || now >= c->lease.deadline();
-    if (!left.was_lost && may_pass_on(*c, now)) {
+    if (!left.was_lost && may_pass_on(*c, policy_.options().hand_over_turns, now)) {
         ++c->turn;
         pass_on(c, now, left.todo);
         call->result = release_result::released;
@@ -427,6 +506,7 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
     c->lease = policy_.lease_of(given, c->terms);
     c->counter = given.counter;
     if (c->lease.deadline() <= now) {  // it took so long that the lease is over: never a late yes
+        if (c->instead_of) return forfeit(c, now, todo);
         no_answer(c, errc::unreachable, now, policy_.options().patience, todo);
         if (c->is == cohort::state::ended) return;
         todo.release = {c, release_log::ticket(releases_)};
@@ -441,7 +521,7 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
     c->is = cohort::state::held;
     if (const auto old = std::exchange(c->instead_of, nullptr)) {
         // Its place was taken: it ends, and the store knows.
-        old->being_replaced = false;
+        old->replaced_by.reset();
         if (old->is == cohort::state::held) {
             if (const auto holder = old->holder.lock()) {
                 holder->is = claimant::phase::over;
@@ -455,13 +535,6 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
     c->valid_until.store(c->lease.deadline(), std::memory_order_release);
     pass_on(c, now, todo);
     look_at(looks_, c, c->lease.due());
-}
-
-bool claim_table::may_pass_on(const cohort& c, spi::time_point now) const {
-    if (!c.terms.shareable || c.line.empty() || c.turn + 1u >= policy_.options().hand_over_turns) return false;
-    if (c.being_replaced) return false;  // the store may have ended it already
-    if (c.lease.now_is() != lease::state::held) return false;
-    return c.lease.deadline() - now >= c.lease.span() / 2;
 }
 
 // Not granted and not queued: those who do not wait are answered. For the others a store that queues is asked to do so at
@@ -482,7 +555,7 @@ void claim_table::busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_
         it = c->line.erase(it);
     }
     if (c->line.empty()) {
-        withdraw(c, todo);
+        withdraw(c, may_be_there(*c), now, todo);
     } else if (queues) {
         look_at(looks_, c, now + pause_while_polling(*c));
     } else {
@@ -500,15 +573,32 @@ void claim_table::no_answer(const std::shared_ptr<cohort>& c, std::error_code wh
         return;
     }
     refuse_line(policy_, *c, errc::unreachable, silence_of(*c), todo);
-    todo.release = {c, release_log::ticket(releases_)};  // it may have been granted without our knowing
-    end(c);
+    withdraw(c, true, now, todo);  // it may have been granted without our knowing
 }
 
-// A claim that is not wanted any more and that the store does not have, as far as its last answer goes. It had it in its
-// line, or an earlier request may still put it there: then it is released, so that nothing stays behind.
-void claim_table::withdraw(const std::shared_ptr<cohort>& c, actions& todo) {
-    if (c->is == cohort::state::queued || c->asked->unanswered > 0) todo.release = {c, release_log::ticket(releases_)};
+// A claim that is not wanted any more. If it is `there`, or may yet come to be, it is released, so that nothing stays behind;
+// but an exchange not before it is known which of the two claims the store has.
+void claim_table::withdraw(const std::shared_ptr<cohort>& c, bool there, spi::time_point now, actions& todo) {
+    const auto old = c->instead_of;
+    const bool unsure = c->asked->unanswered > 0 || c->asked->overlapping;
+    if (old && old->is == cohort::state::held && unsure) {
+        c->is = cohort::state::unsettled;
+        c->in_flight.store(false, std::memory_order_release);
+        todo.confirm = old;
+        return look_at(looks_, c, now + pause_after_failure(*c));
+    }
+    if (there) todo.release = {c, release_log::ticket(releases_)};
     end(c);
+    if (old) old->trust();
+}
+
+// What an exchange was to replace has ended, and nobody holds what came of it.
+void claim_table::forfeit(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo) {
+    const auto old = c->instead_of;
+    refuse_line(policy_, *c, errc::lost, {}, todo);
+    if (!c->asked->leaving) todo.release = {c, release_log::ticket(releases_)};
+    end(c);
+    if (old->is == cohort::state::held) apply(old, old->lease.revoked(), errc::lost, now, todo);
 }
 
 void claim_table::end(const std::shared_ptr<cohort>& c) {
@@ -516,7 +606,9 @@ void claim_table::end(const std::shared_ptr<cohort>& c) {
     c->valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
     look_at(looks_, c, spi::time_point::max());
     shard_of(c->terms.name_hash).erase(*c);
-    if (c->instead_of) c->instead_of->being_replaced = false;
+    if (c->instead_of && c->instead_of->replaced_by.lock() == c) c->instead_of->replaced_by.reset();
+    if (const auto by = c->replaced_by.lock(); by && by->is == cohort::state::unsettled)
+        look_at(looks_, by, spi::time_point{});  // now
 }
 
 // Whoever is still in line goes on with a new claim.
@@ -525,10 +617,7 @@ void claim_table::succeed(const std::shared_ptr<cohort>& c, actions& todo) {
     auto next = std::make_shared<core::cohort>(c->keeper, c->terms);
     next->line.swap(c->line);
     if (!c->terms.shareable) next->line.front()->cohort = next;
-    if (c->instead_of) {
-        next->instead_of = c->instead_of;
-        next->instead_of->being_replaced = true;
-    }
+    if (c->instead_of) replace(c->instead_of, next);
     if (c->asked) {
         next->asked->failing_since = c->asked->failing_since;
     } else {
@@ -548,7 +637,7 @@ void claim_table::apply(const std::shared_ptr<cohort>& c, lease::step step, std:
         return succeed(c, todo);
     }
     if (step.at_risk) events_.emit(event_kind::at_risk, c->terms.name, c->token(), why, c->lease.deadline() - now);
-    c->valid_until.store(c->lease.deadline(), std::memory_order_release);
+    if (!c->doubted) c->valid_until.store(c->lease.deadline(), std::memory_order_release);
     look_at(looks_, c, c->lease.due());
 }
 

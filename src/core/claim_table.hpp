@@ -12,6 +12,16 @@
 //   release --> the next in line holds, if the grant may be handed over; else the claim is released, and the rest of the
 //               line goes on with a new one
 //   look    --> renew what is due; what was not renewed by its deadline is lost
+//
+// An exchange (`instead_of`) that is given up while one of its requests has no answer is *unsettled*: the store may hold the
+// old claim or the new one, or exchange them when that request arrives. The old hold stays valid as long as the new claim
+// would cover it, whichever the store has:
+//
+//   unsettled --> the store confirms the old claim --> the new one is released, the old one not valid meanwhile
+//             --> released                         --> confirmed once more: valid again
+//   and at any time: the old claim is gone, or the new one was granted --> the old hold is lost, the new claim released
+//
+// A downgrade does not cover what it replaces: from its first request on the old hold is not valid.
 #pragma once
 
 #include "core/claim_policy.hpp"
@@ -41,6 +51,7 @@ namespace mortise::inline v0::core {
 struct claim_release {
     std::shared_ptr<cohort> claim{};
     release_log::ticket ticket{};
+    bool settles = false;  // claim_table::left() wants to know when it is answered
 };
 
 // What to do once the shard's mutex is dropped, in this order.
@@ -51,7 +62,8 @@ struct actions {
     std::vector<std::pair<std::shared_ptr<claimant>, refusal>> refused{};
     std::shared_ptr<claimant> lost{};
     std::shared_ptr<cohort> ask{};
-    spi::time_point now{};  // when this was decided, if the store is to be asked as of then
+    std::shared_ptr<cohort> confirm{};  // whether the store still has it
+    spi::time_point now{};              // when this was decided, if the store is to be asked as of then
 };
 
 class claim_table {
@@ -93,13 +105,16 @@ public:
     bool renew_early(const std::shared_ptr<cohort>& c, spi::time_point now);
     actions renewed(const std::shared_ptr<cohort>& c, spi::renewal_answer answer, spi::time_point sent,
                     spi::time_point now);
-    // The store does not know a hold that nothing is about to replace.
-    actions revoked(const std::shared_ptr<cohort>& c, spi::time_point now);
+    // Whether the store still has a hold, asked at `sent`.
+    actions confirmed(const std::shared_ptr<cohort>& c, spi::renewal_answer answer, spi::time_point sent,
+                      spi::time_point now);
+    // The release of an unsettled exchange was answered.
+    void left(const std::shared_ptr<cohort>& c, spi::time_point now);
 
     // The store cannot vouch for what it said before.
     struct doubts {
         std::vector<std::shared_ptr<cohort>> renewing{};  // marked as such
-        std::vector<std::shared_ptr<cohort>> fixed{};     // never renewed
+        std::vector<std::shared_ptr<cohort>> fixed{};     // never renewed, or in doubt already
         std::vector<std::shared_ptr<cohort>> waiting{};
     };
     doubts doubt_all(spi::time_point now);
@@ -167,11 +182,11 @@ private:
 
     // All of these with the shard's mutex held.
     void take(const std::shared_ptr<cohort>& c, const spi::grant& given, spi::time_point now, actions& todo);
-    bool may_pass_on(const cohort& c, spi::time_point now) const;
     void busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, actions& todo);
     void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, spi::duration patience,
                    actions& todo);
-    void withdraw(const std::shared_ptr<cohort>& c, actions& todo);
+    void withdraw(const std::shared_ptr<cohort>& c, bool there, spi::time_point now, actions& todo);
+    void forfeit(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo);
     void end(const std::shared_ptr<cohort>& c);
     void succeed(const std::shared_ptr<cohort>& c, actions& todo);
     void apply(const std::shared_ptr<cohort>& c, lease::step step, std::error_code why, spi::time_point now,

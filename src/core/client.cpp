@@ -123,7 +123,7 @@ bool client::renew(std::string_view name, const claim_id& id, std::chrono::nanos
     return engine_->queries().renew(name, id, lease, ec);
 }
 
-watching client::watch(std::string_view name, change changed) {
+watch client::watch(std::string_view name, change changed) {
     return core::watch(engine_->link(), engine_->policy(), name, std::move(changed));
 }
 

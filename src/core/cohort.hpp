@@ -44,7 +44,8 @@ public:
         asking,  // a request is out, or about to be repeated
         queued,  // in the store's line; a push will come, and we ask again now and then in case it does not
         held,
-        ended,  // lost, released or given up; the id is of no more use
+        unsettled,  // an exchange that was given up: whether the store made it is being found out (claim_table.hpp)
+        ended,      // lost, released or given up; the id is of no more use
     };
 
     cohort(std::shared_ptr<hold_keeper> of, claim_terms wanted)
@@ -65,15 +66,27 @@ public:
         std::optional<spi::standing> standing;                   // what the store last said of our chances
         spi::time_point heard{};                                 // when it did
         unsigned failures = 0;
-        unsigned unanswered = 0;  // requests that may still arrive at the store, however late
-        unsigned polls = 0;       // that were answered busy though it would queue
+        unsigned unanswered = 0;   // requests that may still arrive at the store, however late
+        bool overlapping = false;  // the latest was sent while another was unanswered: either may have come first
+        unsigned polls = 0;        // that were answered busy though it would queue
         unsigned next_shortcut = 0;
-        std::string trouble;  // what the store said of the latest
+        std::string trouble;                            // what the store said of the latest
+        bool leaving = false;                           // unsettled, and its release has been sent
+        spi::time_point left = spi::time_point::max();  // when that was answered: no late request counts any more
     };
 
     // An upgrade or downgrade: the cohort whose grant this one takes over, in the store's one step.
     std::shared_ptr<cohort> instead_of;
-    bool being_replaced = false;  // so the store's not knowing it any more may be good news, still on its way
+    std::weak_ptr<cohort> replaced_by;  // the other way round, until one of them ends
+    bool doubted = false;               // held, but the store may have let others in: not valid until it is confirmed
+    void doubt() noexcept {
+        doubted = true;
+        valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
+    }
+    void trust() noexcept {
+        doubted = false;
+        if (is == state::held) valid_until.store(lease.deadline(), std::memory_order_release);
+    }
 
     call_queue line;                 // calls waiting for their turn
     std::weak_ptr<claimant> holder;  // the call whose turn it is

@@ -92,8 +92,8 @@ void list_poller::stop() noexcept {
     stopped_ = true;
 }
 
-watching watch(std::shared_ptr<store_link> link, const claim_policy& policy, std::string_view name,
-               client::change changed) {
+mortise::watch watch(std::shared_ptr<store_link> link, const claim_policy& policy, std::string_view name,
+                     client::change changed) {
     if (!changed) throw error(errc::invalid_option, "watch: the callback is empty; give one that can be called");
     if (!name.empty()) base::check_name(name);
     if (link->forked()) throw error(errc::forked, "watch: " + make_error_code(errc::forked).message());
@@ -101,22 +101,22 @@ watching watch(std::shared_ptr<store_link> link, const claim_policy& policy, std
         throw error(errc::unsupported, "watch (" + policy.shown_as() + "): " + cannot);
     const auto begun = std::make_shared<list_poller>(std::move(link), name, std::move(changed));
     if (!begun->begin()) throw error(errc::exhausted, "watch: there is no thread to run the callback on");
-    return watching{begun};
+    return mortise::watch{begun};
 }
 
 }  // namespace core
 
-watching::watching() noexcept = default;
-watching::watching(std::shared_ptr<core::list_poller> begun) noexcept : poller_(std::move(begun)) {}
-watching::watching(watching&&) noexcept = default;
-watching& watching::operator=(watching&& other) noexcept {
+watch::watch() noexcept = default;
+watch::watch(std::shared_ptr<core::list_poller> begun) noexcept : poller_(std::move(begun)) {}
+watch::watch(watch&&) noexcept = default;
+watch& watch::operator=(watch&& other) noexcept {
     if (this != &other) {
         if (poller_) poller_->stop();
         poller_ = std::move(other.poller_);
     }
     return *this;
 }
-watching::~watching() {
+watch::~watch() {
     if (poller_) poller_->stop();
 }
 

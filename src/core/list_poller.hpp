@@ -8,7 +8,7 @@
 #include <mortise/config.hpp>
 #include <mortise/spi/clock.hpp>
 #include <mortise/spi/store.hpp>
-#include <mortise/watching.hpp>
+#include <mortise/watch.hpp>
 
 #include <atomic>
 #include <memory>
@@ -52,7 +52,7 @@ private:
 };
 
 // The link keeps its client alive.
-watching watch(std::shared_ptr<store_link> link, const claim_policy& policy, std::string_view name,
-               client::change changed);
+mortise::watch watch(std::shared_ptr<store_link> link, const claim_policy& policy, std::string_view name,
+                     client::change changed);
 
 }  // namespace mortise::inline v0::core

@@ -11,7 +11,7 @@ owner_key this_thread_key() noexcept {
     return mine;
 }
 
-auto reentry::find(const place& at, owner_key who) noexcept -> frame* {
+auto reentry::find(const hashed_name& at, owner_key who) noexcept -> frame* {
     const key_view k{at, who};
     shard& s = shard_of(k);
     std::scoped_lock guard{s.mutex};
@@ -19,14 +19,14 @@ auto reentry::find(const place& at, owner_key who) noexcept -> frame* {
     return it == s.frames.end() ? nullptr : &it->second;
 }
 
-void reentry::insert(const place& at, owner_key who, frame f) {
+void reentry::insert(const hashed_name& at, owner_key who, frame f) {
     const key_view k{at, who};
     shard& s = shard_of(k);
     std::scoped_lock guard{s.mutex};
     s.frames.emplace(key{std::string(k.name), k.who, k.mixed}, std::move(f));
 }
 
-auto reentry::leave(const place& at, owner_key who) noexcept -> departure {
+auto reentry::leave(const hashed_name& at, owner_key who) noexcept -> departure {
     const key_view k{at, who};
     shard& s = shard_of(k);
     std::scoped_lock guard{s.mutex};
@@ -38,7 +38,7 @@ auto reentry::leave(const place& at, owner_key who) noexcept -> departure {
     return last;
 }
 
-mortise::hold reentry::replace(frame& f, const place& at, owner_key who, mortise::hold by,
+mortise::hold reentry::replace(frame& f, const hashed_name& at, owner_key who, mortise::hold by,
                                std::uint32_t weight) noexcept {
     std::scoped_lock guard{shard_of(key_view{at, who}).mutex};
     std::swap(f.hold, by);

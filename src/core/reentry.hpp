@@ -37,24 +37,25 @@ public:
     };
 
     // A name as it is looked for; its hash is taken once.
-    struct place {
+    struct hashed_name {
         std::string_view name;
         std::size_t hash;
-        explicit place(std::string_view n) noexcept : name(n), hash(std::hash<std::string_view>{}(n)) {}
+        explicit hashed_name(std::string_view n) noexcept : name(n), hash(std::hash<std::string_view>{}(n)) {}
     };
 
-    frame* find(const place& at, owner_key who) noexcept;  // good until it leaves
-    void insert(const place& at, owner_key who, frame f);
+    frame* find(const hashed_name& at, owner_key who) noexcept;  // good until it leaves
+    void insert(const hashed_name& at, owner_key who, frame f);
 
     // One level out. Still inside: the frame. Last one out: what was the frame. Neither: it never was inside.
     struct departure {
         frame* inside = nullptr;
         std::optional<frame> last{};
     };
-    departure leave(const place& at, owner_key who) noexcept;
+    departure leave(const hashed_name& at, owner_key who) noexcept;
 
     // The owner's hold becomes another one, inside the same frame; answers the old one.
-    mortise::hold replace(frame& f, const place& at, owner_key who, mortise::hold by, std::uint32_t weight) noexcept;
+    mortise::hold replace(frame& f, const hashed_name& at, owner_key who, mortise::hold by,
+                          std::uint32_t weight) noexcept;
 
     // What these owners are inside of, as long as they do not move: only for those that are blocked meanwhile.
     void each_of(const std::unordered_set<owner_key>& owners,
@@ -69,7 +70,7 @@ private:
         owner_key who;
         std::size_t mixed;
 
-        key_view(const place& at, owner_key w) noexcept
+        key_view(const hashed_name& at, owner_key w) noexcept
             : name(at.name), who(w), mixed(at.hash ^ (w * 0x9e3779b97f4a7c15u)) {}
     };
     struct key {

@@ -21,6 +21,7 @@ std::shared_ptr<release_request> requester::run(actions&& todo) {
         answer(*call, std::move(why));
     }
     if (todo.lost) listeners_.tell(todo.lost);
+    if (todo.confirm) confirm(todo.confirm, link_.clock.now());
     if (todo.ask) ask(todo.ask, todo.now != spi::time_point{} ? todo.now : link_.clock.now());
     return release;
 }
@@ -107,11 +108,10 @@ void requester::send_renewals(std::vector<std::shared_ptr<cohort>> claims, spi::
 }
 
 // Whether the store still knows a hold, whose loss it would not have told us of.
-void requester::confirm(const std::shared_ptr<cohort>& c) {
+void requester::confirm(const std::shared_ptr<cohort>& c, spi::time_point sent) {
     const spi::renewal asked{c->terms.name, c->id, spi::duration::zero()};  // extends nothing
-    link_.store.renew({&asked, 1}, [this, c](std::vector<spi::renewal_answer> answers) {
-        if (answers.empty() || answers.front() != spi::renewal_answer::lost) return;
-        run(table_.revoked(c, link_.clock.now()));
+    link_.store.renew({&asked, 1}, [this, c, sent](std::vector<spi::renewal_answer> answers) {
+        if (!answers.empty()) run(table_.confirmed(c, answers.front(), sent, link_.clock.now()));
     });
 }
 
@@ -127,17 +127,18 @@ void requester::verify() {
     const spi::time_point now = link_.clock.now();
     claim_table::doubts open = table_.doubt_all(now);
     if (!open.renewing.empty()) send_renewals(std::move(open.renewing), now);
-    for (const auto& c : open.fixed) confirm(c);
+    for (const auto& c : open.fixed) confirm(c, now);
     for (const auto& c : open.waiting) ask(c, now);
 }
 
 std::shared_ptr<release_request> requester::release_of(claim_release which, spi::time_point now) {
-    const cohort& c = *which.claim;
-    auto request = std::make_shared<release_request>(std::shared_ptr<store_link>(c.keeper, &link_), releases_,
-                                                     std::move(which.ticket), c.terms.name, c.id,
-                                                     release_until(c.terms.lease, now));
-    // An upgrade that is given up may have been granted a moment before: then what it was to replace is gone.
-    if (c.instead_of) request->then([this, old = c.instead_of](spi::release_answer) { confirm(old); });
+    const std::shared_ptr<cohort> c = std::move(which.claim);
+    // The hold that an unsettled exchange was to replace waits for the answer, however long its lease is over.
+    const bool settles = which.settles;
+    auto request = std::make_shared<release_request>(
+        std::shared_ptr<store_link>(c->keeper, &link_), releases_, std::move(which.ticket), c->terms.name, c->id,
+        settles ? spi::time_point::max() : release_until(c->terms.lease, now));
+    if (settles) request->then([this, c](spi::release_answer) { table_.left(c, link_.clock.now()); });
     return request;
 }
 

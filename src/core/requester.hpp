@@ -51,7 +51,7 @@ public:
 private:
     void ask(const std::shared_ptr<cohort>& c, spi::time_point sent);
     void send_renewals(std::vector<std::shared_ptr<cohort>> claims, spi::time_point sent);
-    void confirm(const std::shared_ptr<cohort>& c);
+    void confirm(const std::shared_ptr<cohort>& c, spi::time_point sent);
     void verify();
     spi::time_point release_until(const std::optional<spi::duration>& lease, spi::time_point now) const;
 

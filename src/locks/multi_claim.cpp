@@ -26,7 +26,7 @@ part::part(const client& locks, std::string_view name, const claim_options& opti
     : engine(core::access::engine_of(locks)),
       frames(core::access::frames_of(locks)),
       wanted{.name = std::string(name), .options = options},
-      place(wanted.name) {
+      hashed_name(wanted.name) {
     wanted.options.wait.reset();
     engine->policy().check(wanted);
 }

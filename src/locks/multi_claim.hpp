@@ -33,7 +33,7 @@ struct part {
     std::shared_ptr<core::engine> engine;
     std::shared_ptr<core::reentry> frames;
     claim wanted;
-    core::reentry::place place;
+    core::reentry::hashed_name hashed_name;
 
     part(const client& locks, std::string_view name, const claim_options& options);
     ~part();

@@ -84,7 +84,7 @@ std::optional<refusal> multi_lock::body::lock(std::optional<nanoseconds> wait) {
     const core::owner_key me = core::this_thread_key();
     if (forked()) return refused(*parts->front(), errc::forked);
     for (const auto& one : *parts)
-        if (const core::reentry::frame* frame = one->frames->find(one->place, me)) {
+        if (const core::reentry::frame* frame = one->frames->find(one->hashed_name, me)) {
             if (frame->hold.valid())
                 return refused(*one, errc::would_deadlock, "this thread holds it already; only recursive_mutex nests");
             return refused(*one, errc::lost, "this thread's hold has ended; unlock what was locked, then lock anew");
@@ -95,7 +95,7 @@ std::optional<refusal> multi_lock::body::lock(std::optional<nanoseconds> wait) {
     const auto holds = got->holds();
     for (std::size_t i = 0; i < parts->size(); ++i)
         (*parts)[i]->frames->insert(
-            (*parts)[i]->place, me,
+            (*parts)[i]->hashed_name, me,
             {.hold = core::claimant::handle(core::claimant::of(holds[i])), .through = this, .recursive = false});
     std::scoped_lock guard{mutex};
     inside.insert_or_assign(me, *std::move(got));
@@ -116,7 +116,7 @@ std::error_code multi_lock::body::unlock() noexcept {
     }
     std::error_code ec;
     const release_result result = mine.mapped().release(ec);
-    for (const auto& one : *parts) one->frames->leave(one->place, me);
+    for (const auto& one : *parts) one->frames->leave(one->hashed_name, me);
     return locks::unlock_error(result, ec);
 }
 
@@ -124,7 +124,7 @@ multi_lock::body::~body() {
     if (forked()) return;
     for (const auto& left : inside)
         for (const auto& one : *parts)
-            one->frames->leave(one->place, left.first);  // destroying the holds releases them
+            one->frames->leave(one->hashed_name, left.first);  // destroying the holds releases them
 }
 
 namespace {

@@ -33,7 +33,7 @@ owned_lock::owned_lock(client& locks, std::string_view name, claim_options optio
       frames_(core::access::frames_of(locks)),
       nesting_(when_held),
       claim_{.name = std::string(name), .capacity = capacity, .weight = capacity, .options = std::move(options)},
-      place_(claim_.name) {
+      hashed_name_(claim_.name) {
     engine_->policy().check(claim_);
 }
 
@@ -47,13 +47,13 @@ owned_lock::~owned_lock() {
 
 lock_reply owned_lock::lock(core::owner_key owner, wait_for wait, std::uint32_t weight) {
     if (engine_->forked()) return refuse(errc::forked);
-    if (core::reentry::frame* frame = frames_->find(place_, owner)) return enter_again(*frame);
+    if (core::reentry::frame* frame = frames_->find(hashed_name_, owner)) return enter_again(*frame);
     claim wanted = claim_;
     wanted.weight = weight;
     wanted.options.wait = wait;
     attempt got = engine_->acquire(std::move(wanted), {owner, frames_.get()});
     if (!got) return {got.reason(), got.refusal().describe()};
-    frames_->insert(place_, owner, {*std::move(got), this, 1, weight, nesting_ == nesting::counted});
+    frames_->insert(hashed_name_, owner, {*std::move(got), this, 1, weight, nesting_ == nesting::counted});
     inside_.fetch_add(1);
     return {};
 }
@@ -61,7 +61,7 @@ lock_reply owned_lock::lock(core::owner_key owner, wait_for wait, std::uint32_t 
 lock_reply owned_lock::exchange(core::owner_key owner, wait_for wait, std::uint32_t weight,
                                 std::initializer_list<std::uint32_t> from) {
     if (engine_->forked()) return refuse(errc::forked);
-    core::reentry::frame* frame = frames_->find(place_, owner);
+    core::reentry::frame* frame = frames_->find(hashed_name_, owner);
     if (frame == nullptr) return refuse(errc::not_owner, "this owner has not locked it");
     if (frame->weight == weight) return {};
     if (std::find(from.begin(), from.end(), frame->weight) == from.end())
@@ -76,7 +76,7 @@ lock_reply owned_lock::exchange(core::owner_key owner, wait_for wait, std::uint3
     wanted.options.wait = wait;
     attempt got = engine_->acquire(std::move(wanted), {owner, frames_.get()}, core::claimant::of(frame->hold));
     if (!got) return {got.reason(), got.refusal().describe()};
-    frames_->replace(*frame, place_, owner, *std::move(got), weight);
+    frames_->replace(*frame, hashed_name_, owner, *std::move(got), weight);
     return {};
 }
 
@@ -148,7 +148,7 @@ lock_reply owned_lock::refuse(errc why, const std::string& what) const {
 
 std::error_code owned_lock::unlock(core::owner_key owner) noexcept {
     if (engine_->forked()) return errc::forked;
-    core::reentry::departure left = frames_->leave(place_, owner);
+    core::reentry::departure left = frames_->leave(hashed_name_, owner);
     if (core::reentry::frame* outer = left.inside) {
         if (!outer->hold.valid()) return errc::lost;
         engine_->renew_early(*core::claimant::of(outer->hold));
@@ -166,7 +166,7 @@ std::error_code owned_lock::unlock(core::owner_key owner) noexcept {
 
 std::error_code owned_lock::unlock(core::owner_key owner, std::uint32_t weight) noexcept {
     if (engine_->forked()) return errc::forked;
-    const core::reentry::frame* frame = frames_->find(place_, owner);
+    const core::reentry::frame* frame = frames_->find(hashed_name_, owner);
     if (frame != nullptr && frame->weight == weight) return unlock(owner);
     engine_->notifications().emit(event_kind::released, name(), {}, errc::not_owner);
     return errc::not_owner;
@@ -174,7 +174,7 @@ std::error_code owned_lock::unlock(core::owner_key owner, std::uint32_t weight) 
 
 const mortise::hold& owned_lock::hold(core::owner_key owner) const {
     if (engine_->forked()) refuse(errc::forked).or_throw();
-    const core::reentry::frame* frame = frames_->find(place_, owner);
+    const core::reentry::frame* frame = frames_->find(hashed_name_, owner);
     if (frame == nullptr) refuse(errc::not_owner, "this owner has not locked it").or_throw();
     return frame->hold;
 }

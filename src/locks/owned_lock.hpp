@@ -87,8 +87,8 @@ private:
     const std::shared_ptr<core::reentry> frames_;
     const nesting nesting_;
     const claim claim_;
-    const core::reentry::place place_;  // of claim_.name
-    std::atomic<int> inside_{0};        // frames first locked through this object
+    const core::reentry::hashed_name hashed_name_;  // of claim_.name
+    std::atomic<int> inside_{0};                    // frames first locked through this object
 };
 
 }  // namespace mortise::inline v0::locks

@@ -63,18 +63,18 @@ void channel::flush(lock& held) {
         if (out_.empty()) break;
         bytes.clear();
         bytes.swap(out_);
-        const line to = line_;
+        const transport_ptr to = transport_;
         std::string_view rest = bytes;
         transport::result sent{};
         held.unlock();
         while (!rest.empty()) {
             sent = to->write(rest);
-            if (sent.is != transport::outcome::done) break;
+            if (sent.is != transport::status::done) break;
             rest.remove_prefix(sent.bytes);
         }
         held.lock();
-        if (to != line_) return;  // it broke meanwhile: what was sent has failed, and others are sending
-        if (sent.is == transport::outcome::failed || sent.is == transport::outcome::closed) {
+        if (to != transport_) return;  // it broke meanwhile: what was sent has failed, and others are sending
+        if (sent.is == transport::status::failed || sent.is == transport::status::closed) {
             doom({errc::unreachable, to_.reason(sent)});
             break;
         }
@@ -104,8 +104,10 @@ bool channel::wait(spi::sleeper& who, bool only_while_due) {
             turn_.follow(held, who);
             continue;
         }
-        const line from = line_;
-        const auto worth_it = [&] { return from == line_ && is_ == state::up && (!only_while_due || answers_due()); };
+        const transport_ptr from = transport_;
+        const auto worth_it = [&] {
+            return from == transport_ && is_ == state::up && (!only_while_due || answers_due());
+        };
         bool goes_on = worth_it();
         held.unlock();
         reads_for = &who;
@@ -145,12 +147,12 @@ void channel::expect(bool whether) {
 
 void channel::serve(milliseconds at_most, const std::function<bool()>& enough) {
     const auto until = std::chrono::steady_clock::now() + at_most;
-    const line from = [&] {
+    const transport_ptr from = [&] {
         lock held{mutex_};
-        if (is_ != state::up || !turn_.free()) return line{};
+        if (is_ != state::up || !turn_.free()) return transport_ptr{};
         turn_.take(&until);
         disarm();
-        return line_;
+        return transport_;
     }();
     if (!from) return;
     bool goes_on = true;
@@ -160,7 +162,7 @@ void channel::serve(milliseconds at_most, const std::function<bool()>& enough) {
         pollfd source{from->descriptor(), POLLIN, 0};
         if (::poll(&source, 1, static_cast<int>(left.count())) > 0) take_in(from);
         lock again{mutex_};
-        goes_on = from == line_ && is_ == state::up;
+        goes_on = from == transport_ && is_ == state::up;
     }
     lock held{mutex_};
     turn_.drop(&until);
@@ -211,12 +213,12 @@ void channel::arm_later() {
 
 // On the io thread, called by the poller.
 void channel::ready() {
-    line from;
+    transport_ptr from;
     state was{};
     {
         lock held{mutex_};
         armed_ = false;
-        from = line_;
+        from = transport_;
         was = is_;
         if (!from || was == state::closed) return;
         if (was == state::up && std::exchange(blocked_, false)) flush(held);
@@ -237,14 +239,14 @@ void channel::ready() {
     pass_on();
 }
 
-void channel::take_in(const line& from) {
+void channel::take_in(const transport_ptr& from) {
     while (true) {
         const std::span<char> into = space();
         const transport::result got = from->read(into);
-        if (got.is == transport::outcome::wants_read || got.is == transport::outcome::wants_write) return;
-        if (got.is != transport::outcome::done) {
+        if (got.is == transport::status::wants_read || got.is == transport::status::wants_write) return;
+        if (got.is != transport::status::done) {
             lock held{mutex_};
-            if (from == line_) broke(held, to_.end_of_stream(got, proven_));
+            if (from == transport_) broke(held, to_.end_of_stream(got, proven_));
             return;
         }
         if (!took(from, got.bytes)) return;

@@ -77,8 +77,8 @@ public:
 
 protected:
     enum class state { idle, resolving, establishing, greeting, up, down, closed };
-    using protocol::line;
     using protocol::lock;
+    using protocol::transport_ptr;
 
     // A protocol refuses requests while more than this is unsent.
     static constexpr std::size_t most_unsent = std::size_t{64} << 20;
@@ -108,7 +108,7 @@ protected:
     mutable std::mutex mutex_;
     destination to_;  // only `where` changes
     state is_ = state::idle;
-    line line_;
+    transport_ptr transport_;
     std::string out_;
     unsigned failures_ = 0;  // in a row
     bool proven_ = false;    // since it last connected
@@ -126,8 +126,8 @@ private:
 
     // On the thread that reads, without it.
     void ready();
-    void establish(const line& made);
-    void take_in(const line& from);
+    void establish(const transport_ptr& made);
+    void take_in(const transport_ptr& from);
     void tick();
 
     poller& sockets_;

@@ -67,33 +67,33 @@ void channel::try_next_address() {
     const resolved_address& next = addresses_.at(next_address_++);
     auto made = connect_to(next.where, next.length);
     if (to_.tls.on) made = with_tls(std::move(made), to_.tls, to_.where.host);
-    line_ = std::move(made);
+    transport_ = std::move(made);
     is_ = state::establishing;
     turn_.take(this);
-    polled_ = sockets_.add(line_->descriptor(), [weak = weak_from_this()] {
+    polled_ = sockets_.add(transport_->descriptor(), [weak = weak_from_this()] {
         if (const auto self = weak.lock()) self->ready();
     });
     arm(true);
 }
 
-void channel::establish(const line& made) {
+void channel::establish(const transport_ptr& made) {
     const transport::result how = made->establish();
     lock held{mutex_};
-    if (made != line_ || is_ != state::establishing) return;
+    if (made != transport_ || is_ != state::establishing) return;
     if (doom_) return broke(held, {});
     switch (how.is) {
-        case transport::outcome::done:
+        case transport::status::done:
             return established(held);
-        case transport::outcome::wants_read:
+        case transport::status::wants_read:
             return arm();
-        case transport::outcome::wants_write:
+        case transport::status::wants_write:
             return arm(true);
         default:
             break;
     }
     if (next_address_ < addresses_.size()) {
         sockets_.remove(std::exchange(polled_, 0));
-        line_.reset();
+        transport_.reset();
         try {
             return try_next_address();
         } catch (const std::exception&) {  // report the first error instead
@@ -121,9 +121,9 @@ trouble channel::silence() const {
 }
 
 void channel::doom(trouble why) {
-    if (!line_) return;
+    if (!transport_) return;
     doom_ = std::move(why);
-    line_->shut_down();
+    transport_->shut_down();
     if (turn_.free()) arm();
 }
 
@@ -131,7 +131,7 @@ void channel::broke(lock& held, trouble why) {
     if (is_ == state::closed) return;
     if (doom_) why = *std::exchange(doom_, std::nullopt);
     if (polled_ != 0) sockets_.remove(std::exchange(polled_, 0));
-    const line dropped = std::exchange(line_, nullptr);
+    const transport_ptr dropped = std::exchange(transport_, nullptr);
     is_ = state::down;
     armed_ = sending_ = blocked_ = false;
     out_.clear();
@@ -184,10 +184,10 @@ void channel::close() noexcept {
     if (is_ == state::closed) return;
     is_ = state::closed;
     if (polled_ != 0) sockets_.remove(std::exchange(polled_, 0));
-    if (line_) line_->shut_down();
+    if (transport_) transport_->shut_down();
     turn_.wake();
     quiet_.wait(held, [&] { return inside_ == 0 && (turn_.free() || turn_.is_of(this)); });
-    line_.reset();
+    transport_.reset();
     forget(held);
 }
 

@@ -30,14 +30,14 @@ std::uint64_t poller::add(int descriptor, std::function<void()> ready) {
     epoll_event nothing{.events = EPOLLONESHOT, .data = {.u64 = id}};
     if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &nothing) != 0)
         throw error(errc::exhausted, std::string("cannot watch a socket: ") + std::strerror(errno));
-    entries_.emplace(id, entry{descriptor, std::make_shared<std::function<void()>>(std::move(ready))});
+    sockets_.emplace(id, polled_socket{descriptor, std::make_shared<std::function<void()>>(std::move(ready))});
     return id;
 }
 
 void poller::arm(std::uint64_t id, bool to_read, bool to_write) noexcept {
     std::scoped_lock guard{mutex_};
-    const auto it = entries_.find(id);
-    if (it == entries_.end()) return;
+    const auto it = sockets_.find(id);
+    if (it == sockets_.end()) return;
     epoll_event wanted{.events = EPOLLONESHOT, .data = {.u64 = id}};
     if (to_read) wanted.events |= EPOLLIN | EPOLLRDHUP;
     if (to_write) wanted.events |= EPOLLOUT;
@@ -47,19 +47,19 @@ void poller::arm(std::uint64_t id, bool to_read, bool to_write) noexcept {
 void poller::remove(std::uint64_t id) noexcept {
     std::shared_ptr<std::function<void()>> dropped;  // after the lock: it may own anything
     std::scoped_lock guard{mutex_};
-    const auto it = entries_.find(id);
-    if (it == entries_.end()) return;
+    const auto it = sockets_.find(id);
+    if (it == sockets_.end()) return;
     ::epoll_ctl(epoll_, EPOLL_CTL_DEL, it->second.descriptor, nullptr);
     dropped = std::move(it->second.ready);
-    entries_.erase(it);
+    sockets_.erase(it);
 }
 
 void poller::stop() noexcept {
-    std::unordered_map<std::uint64_t, entry> dropped;
+    std::unordered_map<std::uint64_t, polled_socket> dropped;
     std::scoped_lock guard{mutex_};
     if (std::exchange(stopped_, true)) return;
     if (epoll_ >= 0) clock_.unwatch(epoll_);
-    dropped.swap(entries_);
+    dropped.swap(sockets_);
 }
 
 void poller::look() {
@@ -70,7 +70,7 @@ void poller::look() {
         std::shared_ptr<std::function<void()>> run;
         {
             std::scoped_lock guard{mutex_};
-            if (const auto it = entries_.find(which); it != entries_.end()) run = it->second.ready;
+            if (const auto it = sockets_.find(which); it != sockets_.end()) run = it->second.ready;
         }
         if (run) (*run)();
     }

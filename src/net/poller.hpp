@@ -27,7 +27,7 @@ public:
     void stop() noexcept;
 
 private:
-    struct entry {
+    struct polled_socket {
         int descriptor;
         std::shared_ptr<std::function<void()>> ready;
     };
@@ -38,7 +38,7 @@ private:
     int epoll_ = -1;
     bool stopped_ = false;
     std::uint64_t last_ = 0;
-    std::unordered_map<std::uint64_t, entry> entries_;
+    std::unordered_map<std::uint64_t, polled_socket> sockets_;
 };
 
 }  // namespace mortise::inline v0::net

@@ -16,7 +16,7 @@ namespace mortise::inline v0::net {
 class protocol {
 protected:
     using lock = std::unique_lock<std::mutex>;  // of the channel's mutex
-    using line = std::shared_ptr<transport>;
+    using transport_ptr = std::shared_ptr<transport>;
 
     protocol() = default;
     ~protocol() = default;
@@ -41,7 +41,7 @@ protected:
     // The buffer to read into.
     virtual std::span<char> space() = 0;
     // This many bytes were read. Returns false if that line is gone.
-    virtual bool took(const line& from, std::size_t bytes) = 0;
+    virtual bool took(const transport_ptr& from, std::size_t bytes) = 0;
 };
 
 }  // namespace mortise::inline v0::net

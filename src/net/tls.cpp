@@ -50,7 +50,7 @@ std::string latest_reason() {
 
 // The error of a failed handshake or stream. Retrying helps only if it is not hopeless.
 transport::result explained(unsigned long code, const tls_settings& how) {
-    transport::result said{.is = transport::outcome::failed, .hopeless = true};
+    transport::result said{.is = transport::status::failed, .hopeless = true};
     const char* text = ERR_reason_error_string(code);
     switch (ERR_GET_REASON(code)) {
         case SSL_R_WRONG_VERSION_NUMBER:
@@ -106,7 +106,7 @@ private:
     static int push(BIO* to, const char* bytes, int size);
     static int judge(int accepted, X509_STORE_CTX* chain);
     int moved(BIO* through, const result& how);
-    result outcome_of(int returned);
+    result result_of(int returned);
     result agreed() const;
 
     const std::unique_ptr<transport> under_;
@@ -185,11 +185,11 @@ int tls::push(BIO* to, const char* bytes, int size) {
 
 int tls::moved(BIO* through, const result& how) {
     BIO_clear_retry_flags(through);
-    if (how.is == outcome::done) return static_cast<int>(how.bytes);
+    if (how.is == status::done) return static_cast<int>(how.bytes);
     below_ = how;
-    if (how.is == outcome::wants_read) BIO_set_retry_read(through);
-    if (how.is == outcome::wants_write) BIO_set_retry_write(through);
-    return how.is == outcome::closed ? 0 : -1;
+    if (how.is == status::wants_read) BIO_set_retry_read(through);
+    if (how.is == status::wants_write) BIO_set_retry_write(through);
+    return how.is == status::closed ? 0 : -1;
 }
 
 // Does not change the verdict, but records the reason while the certificate is available.
@@ -204,19 +204,19 @@ int tls::judge(int accepted, X509_STORE_CTX* chain) {
     return accepted;
 }
 
-transport::result tls::outcome_of(int returned) {
+transport::result tls::result_of(int returned) {
     switch (SSL_get_error(ssl_, returned)) {
         case SSL_ERROR_WANT_READ:
-            return {.is = outcome::wants_read};
+            return {.is = status::wants_read};
         case SSL_ERROR_WANT_WRITE:
-            return {.is = outcome::wants_write};
+            return {.is = status::wants_write};
         case SSL_ERROR_ZERO_RETURN:
-            return {.is = outcome::closed};
+            return {.is = status::closed};
         default:
             break;
     }
-    if (!objection_.empty()) return {.is = outcome::failed, .why = objection_, .hopeless = true};
-    if (below_.is == outcome::failed || below_.is == outcome::closed) return below_;
+    if (!objection_.empty()) return {.is = status::failed, .why = objection_, .hopeless = true};
+    if (below_.is == status::failed || below_.is == status::closed) return below_;
     return explained(ERR_peek_last_error(), how_);
 }
 
@@ -227,21 +227,21 @@ transport::result tls::agreed() const {
     unsigned length = 0;
     SSL_get0_alpn_selected(ssl_, &chosen, &length);
     if (std::string_view{reinterpret_cast<const char*>(chosen), length} == how_.protocol) return {};
-    return {.is = outcome::failed, .why = "speaks TLS, but not " + how_.protocol + " over it", .hopeless = true};
+    return {.is = status::failed, .why = "speaks TLS, but not " + how_.protocol + " over it", .hopeless = true};
 }
 
 transport::result tls::establish() {
     if (!connected_) {
-        if (result how = under_->establish(); how.is != outcome::done) return how;
+        if (result how = under_->establish(); how.is != status::done) return how;
         connected_ = true;
     }
     std::scoped_lock guard{mutex_};
     ERR_clear_error();
     const int returned = SSL_do_handshake(ssl_);
     if (returned == 1) return agreed();
-    result how = outcome_of(returned);
-    if (how.is == outcome::closed || (how.is == outcome::failed && !how.hopeless))
-        return {.is = outcome::failed,
+    result how = result_of(returned);
+    if (how.is == status::closed || (how.is == status::failed && !how.hopeless))
+        return {.is = status::failed,
                 .why = "broke off the TLS handshake" + (how.why.empty() ? "" : " (" + how.why + ")") +
                        "; does it speak TLS?",
                 .advises = true};
@@ -254,7 +254,7 @@ transport::result tls::read(std::span<char> into) {
     std::size_t got = 0;
     const int returned = SSL_read_ex(ssl_, into.data(), into.size(), &got);
     if (returned == 1) return {.bytes = got};
-    return outcome_of(returned);
+    return result_of(returned);
 }
 
 transport::result tls::write(std::string_view bytes) {
@@ -263,7 +263,7 @@ transport::result tls::write(std::string_view bytes) {
     std::size_t put = 0;
     const int returned = SSL_write_ex(ssl_, bytes.data(), bytes.size(), &put);
     if (returned == 1) return {.bytes = put};
-    return outcome_of(returned);
+    return result_of(returned);
 }
 
 }  // namespace

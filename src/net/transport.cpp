@@ -24,11 +24,11 @@ public:
         int failed = 0;
         socklen_t size = sizeof failed;
         ::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &failed, &size);
-        if (failed != 0) return {.is = outcome::failed, .why = std::strerror(failed)};
+        if (failed != 0) return {.is = status::failed, .why = std::strerror(failed)};
         sockaddr_storage peer{};
         socklen_t length = sizeof peer;
         const bool there = ::getpeername(descriptor_, reinterpret_cast<sockaddr*>(&peer), &length) == 0;
-        return {.is = there ? outcome::done : outcome::wants_write};
+        return {.is = there ? status::done : status::wants_write};
     }
     result read(std::span<char> into) override {
         ssize_t n = 0;
@@ -36,8 +36,8 @@ public:
             n = ::recv(descriptor_, into.data(), into.size(), MSG_DONTWAIT);
         } while (n < 0 && errno == EINTR);
         if (n > 0) return {.bytes = static_cast<std::size_t>(n)};
-        if (n == 0) return {.is = outcome::closed};
-        return failure(outcome::wants_read);
+        if (n == 0) return {.is = status::closed};
+        return failure(status::wants_read);
     }
     result write(std::string_view bytes) override {
         ssize_t n = 0;
@@ -45,13 +45,13 @@ public:
             n = ::send(descriptor_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         } while (n < 0 && errno == EINTR);
         if (n >= 0) return {.bytes = static_cast<std::size_t>(n)};
-        return failure(outcome::wants_write);
+        return failure(status::wants_write);
     }
 
 private:
-    static result failure(outcome if_early) {
+    static result failure(status if_early) {
         if (errno == EAGAIN || errno == EWOULDBLOCK) return {.is = if_early};
-        return {.is = outcome::failed, .why = std::strerror(errno)};
+        return {.is = status::failed, .why = std::strerror(errno)};
     }
     const int descriptor_;
 };

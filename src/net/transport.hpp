@@ -15,9 +15,9 @@ namespace mortise::inline v0::net {
 // One thread may read while another writes.
 class transport {
 public:
-    enum class outcome { done, wants_read, wants_write, closed, failed };
+    enum class status { done, wants_read, wants_write, closed, failed };
     struct result {
-        outcome is = outcome::done;
+        status is = status::done;
         std::size_t bytes = 0;
         std::string why{};      // when failed
         bool hopeless = false;  // retrying is useless: a certificate, a name

@@ -3,10 +3,10 @@
 
 #include "base/lock_histories.hpp"
 #include "base/several_names.hpp"
+#include "support/seeds.hpp"
 #include "support/waiting.hpp"
 
 #include <cstdint>
-#include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -33,22 +33,18 @@ std::optional<std::string> disagreement(kind of, std::uint64_t seed, const Make&
 template <class Make>
 void expect_agreement(kind of, std::string_view store, std::uint64_t histories, const Make& make,
                       std::size_t remembers) {
-    const char* given = std::getenv("MORTISE_TEST_SEED");
-    const std::uint64_t first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
-    const std::uint64_t last = given != nullptr ? first : histories;
     tally counted;
-    for (std::uint64_t seed = first; seed <= last; ++seed) {
-        const auto found = disagreement(of, seed, make, remembers, counted);
-        ASSERT_FALSE(found) << "to see it alone: MORTISE_TEST_SEED=" << seed << "\n" << *found;
-    }
+    const auto found = first_complaint(
+        histories, [&](std::uint64_t seed) { return disagreement(of, seed, make, remembers, counted); });
+    ASSERT_FALSE(found) << *found;
     std::cout << "histories: kind=" << name_of(of) << " store=" << store << " " << counted << " disagreements=0\n";
-    if (given != nullptr || last < 1000) return;
+    if (lone_seed() || histories < 1000) return;
     for (const std::uint64_t some : {counted.grants, counted.waits, counted.cancels, counted.expiries, counted.renewals,
                                      counted.deaths, counted.breaks})
-        EXPECT_GT(some, last / 20);
+        EXPECT_GT(some, histories / 20);
     if (of != kind::shared_mutex) return;
-    EXPECT_GT(counted.exchanges, last);
-    EXPECT_GT(counted.deadlocks, last / 20);
+    EXPECT_GT(counted.exchanges, histories);
+    EXPECT_GT(counted.deadlocks, histories / 20);
 }
 
 // The comparison bites: a model that is wrong in one way is found out, and soon.

@@ -5,11 +5,11 @@
 //
 // A failing history prints its seed; MORTISE_TEST_SEED=<seed> runs it alone.
 #include "base/line.hpp"
+#include "support/seeds.hpp"
 #include "support/waiting.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -269,17 +269,15 @@ struct tally {
 
 tally run_histories(std::uint64_t histories, wrong what) {
     tally sums;
-    const char* alone = std::getenv("MORTISE_TEST_SEED");
-    const std::uint64_t from = alone != nullptr ? std::strtoull(alone, nullptr, 10) : 1;
-    const std::uint64_t to = alone != nullptr ? from : histories;
-    for (std::uint64_t seed = from; seed <= to && !sums.found; ++seed) {
+    sums.found = testing::first_complaint(histories, [&](std::uint64_t seed) {
         line_history one(seed, what);
-        if (const auto found = one.run()) sums.found = "seed " + std::to_string(seed) + ": " + *found;
+        const auto found = one.run();
         sums.grants += one.grants;
         sums.exchanges += one.exchanges;
         sums.stamps += one.stamps;
         sums.parts += one.parts;
-    }
+        return found;
+    });
     return sums;
 }
 
@@ -288,7 +286,7 @@ TEST(line_histories, are_safe_and_nobody_waits_for_ever) {
     EXPECT_FALSE(sums.found) << *sums.found;
     std::cout << "grants=" << sums.grants << " exchanges=" << sums.exchanges << " stamps=" << sums.stamps
               << " parts=" << sums.parts << '\n';
-    if (std::getenv("MORTISE_TEST_SEED") == nullptr) {
+    if (!testing::lone_seed()) {
         EXPECT_GT(sums.exchanges, 100u);
         EXPECT_GT(sums.stamps, 100u);
         EXPECT_GT(sums.parts, 100u);

@@ -6,6 +6,7 @@
 // A failing history prints its seed; MORTISE_TEST_SEED=<seed> runs it alone, and tells its steps.
 #include "base/history_steps.hpp"
 #include "base/queued_claim.hpp"
+#include "support/seeds.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/error.hpp>
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <iostream>
@@ -778,18 +778,16 @@ struct tally {
 
 tally run_histories(std::uint64_t histories, flaw what) {
     tally sums;
-    const char* alone = std::getenv("MORTISE_TEST_SEED");
-    const std::uint64_t from = alone != nullptr ? std::strtoull(alone, nullptr, 10) : 1;
-    const std::uint64_t to = alone != nullptr ? from : histories;
-    for (std::uint64_t seed = from; seed <= to && !sums.found; ++seed) {
-        claim_history one(seed, what, alone != nullptr && what == flaw::none);
-        if (const auto found = one.run()) sums.found = "seed " + std::to_string(seed) + ": " + *found;
+    sums.found = testing::first_complaint(histories, [&](std::uint64_t seed) {
+        claim_history one(seed, what, testing::lone_seed() && what == flaw::none);
+        const auto found = one.run();
         sums.grants += one.grants;
         sums.exchanges += one.exchanges;
         sums.stamps += one.stamps;
         sums.late += one.late;
         sums.lost += one.lost;
-    }
+        return found;
+    });
     return sums;
 }
 
@@ -798,7 +796,7 @@ TEST(queued_claim_histories, leave_nothing_behind_and_answer_everybody_once) {
     EXPECT_FALSE(sums.found) << *sums.found;
     std::cout << "grants=" << sums.grants << " exchanges=" << sums.exchanges << " stamps=" << sums.stamps
               << " late=" << sums.late << " lost=" << sums.lost << '\n';
-    if (std::getenv("MORTISE_TEST_SEED") == nullptr) {
+    if (!testing::lone_seed()) {
         EXPECT_GT(sums.grants, 1000u);
         EXPECT_GT(sums.exchanges, 50u);
         EXPECT_GT(sums.stamps, 10u);

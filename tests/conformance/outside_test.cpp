@@ -48,8 +48,8 @@ TEST_P(outside, a_watch_tells_how_things_are_and_what_changes) {
     client others = make_client();
     hold a = locks.acquire("a");
     seen all, only_b;
-    const watching w = others.watch("", all.told());
-    const watching wb = others.watch("b", only_b.told());
+    const watch w = others.watch("", all.told());
+    const watch wb = others.watch("b", only_b.told());
     EXPECT_TRUE(eventually([&] { return all.names({"a"}); }, plenty));
     EXPECT_TRUE(eventually([&] { return only_b.names({}); }, plenty));
     hold b = locks.acquire("b");
@@ -76,7 +76,7 @@ TEST_P(outside, a_watch_is_silent_while_nothing_changes_and_after_its_end) {
     const hold a = locks.acquire("a");
     seen all;
     {
-        const watching w = locks.watch("", all.told());
+        const watch w = locks.watch("", all.told());
         EXPECT_TRUE(eventually([&] { return all.names({"a"}); }, plenty));
         std::this_thread::sleep_for(700ms);
         EXPECT_EQ(all.calls, 1);
@@ -88,17 +88,17 @@ TEST_P(outside, a_watch_is_silent_while_nothing_changes_and_after_its_end) {
 
 TEST_P(outside, a_watch_may_end_itself_and_outlive_its_client) {
     if (!can().lists) GTEST_SKIP() << no_lists;
-    watching kept;
+    watch kept;
     {
         client locks = make_client();
         std::atomic<int> calls{0};
-        watching once;
+        watch once;
         std::mutex ready;
         {
             const std::scoped_lock guard{ready};
             once = locks.watch("", [&](const auto&, std::error_code) {
                 const std::scoped_lock now{ready};
-                once = watching{};
+                once = watch{};
                 ++calls;
                 throw 1;
             });

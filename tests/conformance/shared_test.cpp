@@ -134,13 +134,11 @@ TEST_P(shared, readers_go_together_and_a_writer_alone) {
         std::shared_lock reading{mine()};
         EXPECT_TRUE(mine().hold().valid());
         EXPECT_TRUE(free_for_reading());
-        EXPECT_TRUE(free_for_upgradeable());
         EXPECT_FALSE(free_for_writing());
     }
     {
         std::unique_lock writing{mine()};
         EXPECT_FALSE(free_for_reading());
-        EXPECT_FALSE(free_for_upgradeable());
         EXPECT_FALSE(free_for_writing());
     }
     EXPECT_TRUE(free_for_writing());
@@ -179,6 +177,15 @@ TEST_P(shared, a_stream_of_readers_does_not_starve_a_writer) {
         mine().unlock();
     }
     over = true;
+}
+
+TEST_P(shared, an_upgradeable_read_goes_with_readers_and_not_with_a_writer) {
+    mine().lock_shared();
+    EXPECT_TRUE(free_for_upgradeable());
+    mine().unlock_shared();
+    mine().lock();
+    EXPECT_FALSE(free_for_upgradeable());
+    mine().unlock();
 }
 
 TEST_P(shared, there_is_one_upgradeable_read_at_a_time) {

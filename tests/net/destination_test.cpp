@@ -15,7 +15,7 @@ destination server() {
 }
 
 TEST(destination, a_stream_that_ends_before_anything_was_said_hints_at_tls) {
-    const trouble why = server().end_of_stream({.is = transport::outcome::closed}, false);
+    const trouble why = server().end_of_stream({.is = transport::status::closed}, false);
     EXPECT_EQ(why.code, errc::unreachable);
     EXPECT_EQ(why.what, "db:6379 closed the connection before it said anything; if it speaks TLS, write rediss://");
     EXPECT_EQ(why.helps, trouble::remedy::told);
@@ -23,7 +23,7 @@ TEST(destination, a_stream_that_ends_before_anything_was_said_hints_at_tls) {
 }
 
 TEST(destination, a_server_that_has_answered_just_closed_the_connection) {
-    const trouble why = server().end_of_stream({.is = transport::outcome::closed}, true);
+    const trouble why = server().end_of_stream({.is = transport::status::closed}, true);
     EXPECT_EQ(why.what, "db:6379 closed the connection");
     EXPECT_FALSE(why.unmet);
     EXPECT_FALSE(why.hopeless);
@@ -31,7 +31,7 @@ TEST(destination, a_server_that_has_answered_just_closed_the_connection) {
 
 TEST(destination, a_bad_certificate_is_hopeless) {
     const trouble why =
-        server().end_of_stream({.is = transport::outcome::failed, .why = "expired", .hopeless = true}, false);
+        server().end_of_stream({.is = transport::status::failed, .why = "expired", .hopeless = true}, false);
     EXPECT_EQ(why.code, errc::denied);
     EXPECT_EQ(why.what, "expired");
     EXPECT_TRUE(why.hopeless);

@@ -85,7 +85,7 @@ private:
     void established(lock& held) override {
         if (!how_.greets) return came_up(held);
         is_ = state::greeting;
-        line_->write("hello\n");
+        transport_->write("hello\n");
     }
     bool answers_due() const override { return !pending_.empty(); }
     void look_for_late(lock&) override {
@@ -111,7 +111,7 @@ private:
     }
 
     std::span<char> space() override { return room_; }
-    bool took(const line& from, std::size_t bytes) override {
+    bool took(const transport_ptr& from, std::size_t bytes) override {
         std::size_t looked = in_.size();
         in_.append(room_.data(), bytes);
         for (std::size_t end = 0; (end = in_.find('\n', looked)) != std::string::npos; looked = 0) {
@@ -122,7 +122,7 @@ private:
                 continue;
             }
             lock held{mutex_};
-            if (from != line_) return false;
+            if (from != transport_) return false;
             proven();
             if (is_ == state::greeting) {
                 came_up(held);

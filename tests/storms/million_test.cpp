@@ -10,6 +10,7 @@
 #include <mortise/spi/client.hpp>
 #include <mortise/spi/fixture.hpp>
 
+#include <array>
 #include <atomic>
 #include <iostream>
 #include <mutex>
@@ -106,9 +107,11 @@ void expect_fifo(const claim_options& options, std::uint64_t rounds) {
     const auto engine = core::access::engine_of(locks);
     fifo_checker order;
     std::mutex at_the_door;
-    together([&](int) {
+    std::array<std::atomic<int>, threads> answers{};  // to each thread
+    together([&](int i) {
+        std::atomic<int>& answered = answers[static_cast<std::size_t>(i)];
         for (std::uint64_t n = 0; n < rounds / threads + 1; ++n) {
-            std::atomic<bool> ready{false};
+            const int before = answered;
             std::optional<attempt> got;
             std::uint64_t ticket = 0;
             {
@@ -116,10 +119,11 @@ void expect_fifo(const claim_options& options, std::uint64_t rounds) {
                 ticket = order.draw();
                 engine->start({.name = "one", .options = options}, [&](attempt answer) {
                     got.emplace(std::move(answer));
-                    ready.store(true, std::memory_order_release);
+                    ++answered;
+                    answered.notify_one();
                 });
             }
-            while (!ready.load(std::memory_order_acquire)) std::this_thread::yield();
+            answered.wait(before);
             order.served(ticket);
         }
     });

@@ -133,10 +133,15 @@ TEST_F(hold_command, a_detached_claim_lasts_as_long_as_it_is_renewed) {
     EXPECT_EQ(too_short.err, "mortise: --lease of 50 ms: use 100 ms to 24 h\n");
 
     EXPECT_EQ(mortise({"renew", "night", "--id", std::string(32, '1')}).code, 75);
+    EXPECT_EQ(mortise({"renew", "day", "--id", id}).err,
+              "mortise: no claim on 'day' has this id: its lease expired, it was released or broken, or the id is of "
+              "another name\n");
     EXPECT_EQ(mortise({"release", "night", "--id", id}).code, 0);
     const outcome late = mortise({"renew", "night", "--id", id});
     EXPECT_EQ(late.code, 75);
-    EXPECT_EQ(late.err, "mortise: 'night' had already ended: its lease expired, or it was released or broken\n");
+    EXPECT_EQ(late.err,
+              "mortise: no claim on 'night' has this id: its lease expired, it was released or broken, or the id is of "
+              "another name\n");
 }
 
 TEST_F(hold_command, a_detached_claim_ends_with_its_lease) {

@@ -63,6 +63,16 @@ TEST(holders, fit_a_terminal) {
         << "a pipe gets all of it";
 }
 
+TEST(holders, say_what_a_narrow_terminal_hides) {
+    std::string hidden;
+    as_table({long_one()}, 80, &hidden);
+    EXPECT_EQ(hidden, "");
+    EXPECT_THAT(as_table({long_one()}, 60, &hidden).front(), Not(HasSubstr("TOKEN")));
+    EXPECT_EQ(hidden, "1 column hidden: widen the terminal, or use --json");
+    as_table({long_one()}, 20, &hidden);
+    EXPECT_THAT(hidden, HasSubstr("columns hidden"));
+}
+
 TEST(holders, stand_in_columns_whatever_they_are_called) {
     mortise::held_lock plain_one{.name = "n", .holder = {.host = "h", .pid = 1, .label = "nacht"}};
     mortise::held_lock odd{.name = "n",

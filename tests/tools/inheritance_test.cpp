@@ -19,7 +19,7 @@ INSTANTIATE_TEST_SUITE_P(stores, inheritance, ::testing::ValuesIn(all_that_span_
                          [](const auto& of) { return std::string(of.param->store()); });
 
 TEST_P(inheritance, the_command_has_the_descriptors_of_the_caller_and_no_other) {
-    const std::string url = GetParam()->fresh_url();
+    ::setenv("MORTISE_STORE", GetParam()->fresh_url().c_str(), 1);  // it may have a password, which no argument may
     child made{[&] {
         redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
         redirect(STDOUT_FILENO, scratch_ / "out", O_WRONLY | O_CREAT);
@@ -29,7 +29,7 @@ TEST_P(inheritance, the_command_has_the_descriptors_of_the_caller_and_no_other) 
         if (::dup2(STDIN_FILENO, 3) < 0 || ::dup2(STDIN_FILENO, 17) < 0) return 97;
         // Looked at one by one: a shell that lists a directory opens it.
         return become(
-            {"run", "--store", url, "x", "--", "sh", "-c",
+            {"run", "x", "--", "sh", "-c",
              "n=0; while [ $n -lt 64 ]; do [ -L /proc/$$/fd/$n ] && printf \"$n \" && readlink /proc/$$/fd/$n; "
              "n=$((n + 1)); done; true"});
     }};

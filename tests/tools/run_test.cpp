@@ -113,7 +113,8 @@ TEST_F(run_command, busy_names_the_holder) {
     ::gethostname(host, sizeof host - 1);
     EXPECT_THAT(busy.err,
                 MatchesRegex("mortise: 'deploy' is held by [^ ]+ pid [0-9]+ \\(night shift\\), for [0-9]+ m?s; "
-                             "place in the queue 1; use -w T to wait\n"));
+                             "use -w T to wait\n"))
+        << "it has not queued, so it has no place";
     EXPECT_THAT(busy.err, HasSubstr(host));
     EXPECT_EQ(mortise({"run", "-n", "-E", "42", "deploy", "--", "true"}).code, 42);
     const outcome late = mortise({"run", "-w", "200ms", "-E", "0", "deploy", "--", "touch", scratch_ / "ran"});

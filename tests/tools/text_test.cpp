@@ -19,14 +19,18 @@ TEST(durations, seconds_and_what_is_named) {
     EXPECT_EQ(read_duration("-w", "200ms"), 200ms);
     EXPECT_EQ(read_duration("-w", "5m"), 5min);
     EXPECT_EQ(read_duration("-w", "1.5h"), 90min);
+    EXPECT_EQ(read_duration("-w", "1d"), 24h);
+    EXPECT_EQ(read_duration("-w", "1m30s"), 90s);
+    EXPECT_EQ(read_duration("-w", "1d12h0.5m3s20ms"), 36h + 33020ms);
     EXPECT_EQ(read_duration("-w", "0"), 0s);
     EXPECT_EQ(read_duration("-w", ".25s"), 250ms);
     EXPECT_EQ(read_duration("-w", "0.0000000001"), 1ns) << "a wait stays one";
 }
 
 TEST(durations, nothing_else) {
-    for (const char* wrong : {"", "s", "ms", "-1", "+1", "1e3", "nan", "inf", "0x10", "1 s", " 1", "m", "h", "2d",
-                              "2hs", "1.2.3", ".", "99999999999999999999", "2ss"})
+    for (const char* wrong : {"",    "s",     "ms",   "-1",   "+1",  "1e3", "nan",   "inf", "0x10",
+                              "1 s", " 1",    "m",    "h",    "2y",  "2hs", "1.2.3", ".",   "99999999999999999999",
+                              "2ss", "30s1m", "1m1m", "1m30", "366d"})
         EXPECT_THROW(read_duration("-w", wrong), failure) << wrong;
 }
 

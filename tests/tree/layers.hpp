@@ -17,6 +17,7 @@ inline constexpr std::string_view spi = "include/mortise/spi";
 inline constexpr std::string_view asio = "include/mortise/asio";  // and asio.hpp
 
 inline constexpr std::string_view baseline_of_a_store = "src/stores/*/baseline";
+inline constexpr std::string_view shared_by_databases = "src/stores/sql";  // no store of its own
 
 struct layer {
     std::string_view folder;                    // the longest folder that is a prefix of a file's path decides
@@ -34,10 +35,12 @@ inline const std::vector<layer>& layers() {
         {"src/net", {public_headers, spi, system_header, library, "src/base"}},
         {"src/core", {public_headers, spi, system_header, "src/base"}},
         {"src/locks", {public_headers, "src/core"}},
-        {"src/stores", {public_headers, spi, system_header, library, "src/base", "src/net"}},
+        {"src/stores", {public_headers, spi, system_header, library, "src/base", "src/net", shared_by_databases}},
+        {shared_by_databases, {public_headers, spi, system_header, "src/base", "src/net"}},
         {"src/baseline", {public_headers, "src/base"}},
         {baseline_of_a_store,
-         {public_headers, system_header, library, "src/base", "src/net", "src/stores", "src/baseline"}},
+         {public_headers, system_header, library, "src/base", "src/net", "src/stores", shared_by_databases,
+          "src/baseline"}},
         {"tools", {public_headers, system_header, "tools/mortise/bench"}},
         {"tools/mortise/bench", {public_headers, system_header, "tools", "src/baseline"}},
         {"examples", {public_headers, system_header}},
@@ -45,7 +48,7 @@ inline const std::vector<layer>& layers() {
         {"docs", {public_headers, spi}},
         {"tests",
          {public_headers, spi, asio, system_header, library, "src/base", "src/net", "src/core", "src/locks",
-          "src/stores", "src/baseline", baseline_of_a_store, "tools", "tools/mortise/bench"}},
+          "src/stores", shared_by_databases, "src/baseline", baseline_of_a_store, "tools", "tools/mortise/bench"}},
         {"tests/consumer", {public_headers}},
         {"tests/consumer/asio.cpp", {public_headers, asio, library}},
         {"packaging", {public_headers}},

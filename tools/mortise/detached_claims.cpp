@@ -32,7 +32,11 @@ std::vector<option> detached_options() {
     throw mortise::error(ec, where + "no conclusive answer; run mortise doctor to find out why. " + what_follows);
 }
 
-constexpr const char* had_ended = " had already ended: its lease expired, or it was released or broken";
+[[noreturn]] void throw_not_held(const std::string& name) {
+    throw failure(exit_code::lost, "no claim on " + in_quotes(name) +
+                                       " has this id: its lease expired, it was released or broken, or the id is of "
+                                       "another name");
+}
 
 const option id_option{0, "id", "ID", "the id that acquire printed; default: MORTISE_ID"};
 
@@ -97,7 +101,7 @@ int renew(const request& asked) {
         std::cout << made.text() << "\n";
     }
     if (renewed) return 0;
-    if (ec == mortise::errc::lost) throw failure(exit_code::lost, in_quotes(name) + had_ended);
+    if (ec == mortise::errc::lost) throw_not_held(name);
     if (ec == mortise::errc::invalid_option) refuse("--lease of " + readable(lease) + ": use 100 ms to 24 h");
     throw_unsettled(ec, name, locks, "The lock may or may not have been renewed");
 }
@@ -123,7 +127,7 @@ int release(const request& asked) {
         case mortise::release_result::unknown:
             throw_unsettled(ec, name, locks, "The lock is free when its lease ends, at the latest");
         default:
-            throw failure(exit_code::lost, in_quotes(name) + had_ended);
+            throw_not_held(name);
     }
 }
 

@@ -64,7 +64,8 @@ std::string share_of(const mortise::held_lock& one) {
     return std::to_string(one.weight) + " of " + std::to_string(one.capacity);
 }
 
-std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all, std::optional<std::size_t> width) {
+std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all, std::optional<std::size_t> width,
+                                  std::string* hidden) {
     using row = std::array<std::string, 7>;
     std::vector<row> rows{{"NAME", "HOLDER", "HELD", "LEFT", "SHARE", "WAIT", "TOKEN"}};
     const auto or_dash = [](const auto& span) { return span ? readable(*span) : std::string("-"); };
@@ -77,6 +78,10 @@ std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all, st
         for (std::size_t column = 0; column < each.size(); ++column)
             widest[column] = std::max(widest[column], columns_in(each[column]));
     const std::size_t shown = width ? fit(widest, *width) : widest.size();
+    const std::size_t left_out = widest.size() - shown;
+    if (hidden != nullptr && left_out > 0)
+        *hidden = std::to_string(left_out) + (left_out == 1 ? " column" : " columns") +
+                  " hidden: widen the terminal, or use --json";
     std::vector<std::string> lines;
     for (const row& each : rows) {
         std::string line;

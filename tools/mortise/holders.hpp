@@ -24,8 +24,9 @@ std::string share_of(const mortise::held_lock& one);
 std::string lease_left_text(const mortise::held_lock& one, const std::string& before = ", ");
 
 // A line of headings, then one for each. `width`: columns of the terminal, where it is to fit into one: then long names and
-// holders are cut, and if that is not enough the last columns are left out.
-std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all, std::optional<std::size_t> width = {});
+// holders are cut, and if that is not enough the last columns are left out, and `hidden` says so.
+std::vector<std::string> as_table(const std::vector<mortise::held_lock>& all, std::optional<std::size_t> width = {},
+                                  std::string* hidden = nullptr);
 
 json as_json(const mortise::holder& one);
 json as_json(const mortise::held_lock& one);

@@ -28,7 +28,9 @@ int list(const request& asked) {
         std::cout << "no lock is held in " << plain(locks->store()) << "\n";
     } else {
         const auto width = is_terminal(STDOUT_FILENO) ? std::optional(columns_of(STDOUT_FILENO)) : std::nullopt;
-        for (const std::string& row : as_table(all, width)) std::cout << row << "\n";
+        std::string hidden;
+        for (const std::string& row : as_table(all, width, &hidden)) std::cout << row << "\n";
+        if (!hidden.empty()) std::cout << fitted(hidden, *width) << "\n";
     }
     return 0;
 }

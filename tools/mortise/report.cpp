@@ -10,8 +10,12 @@ std::string story(const std::string& name, const mortise::refusal& no) {
     if (!busy) return no.describe();
     std::string text = in_quotes(name) + " is held";
     if (no.holder) text += " by " + holder_text(*no.holder) + held_for_text(*no.holder);
+    if (no.reason == mortise::errc::busy) {  // it did not queue: who would have been before it
+        if (no.place && *no.place > 1) text += "; " + std::to_string(*no.place - 1) + " waiting";
+        return text + "; use -w T to wait";
+    }
     if (no.place) text += "; place in the queue " + std::to_string(*no.place);
-    return text + (no.reason == mortise::errc::busy ? "; use -w T to wait" : "; the wait timed out");
+    return text + "; the wait timed out";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "failure.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <span>
@@ -130,24 +131,31 @@ std::string readable(std::chrono::nanoseconds span) {
 }
 
 std::chrono::nanoseconds read_duration(std::string_view option, std::string_view text) {
-    std::string_view digits = text;
-    double unit = 1e9;
-    if (digits.ends_with("ms")) {
-        digits.remove_suffix(2);
-        unit = 1e6;
-    } else if (digits.ends_with("s") || digits.ends_with("m") || digits.ends_with("h")) {
-        unit *= digits.back() == 'h' ? 3600 : digits.back() == 'm' ? 60 : 1;
-        digits.remove_suffix(1);
+    struct unit {
+        std::string_view name;
+        double nanoseconds;
+    };
+    static constexpr std::array<unit, 5> units{{{"d", 86400e9}, {"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}}};
+    constexpr std::string_view digits = "0123456789.";
+    double sum = 0;
+    bool good = !text.empty();
+    auto next = units.begin();  // large ones come first, each once
+    for (std::string_view rest = text; good && !rest.empty();) {
+        const std::size_t size = std::min(rest.find_first_not_of(digits), rest.size());
+        const std::size_t end = std::min(rest.find_first_of(digits, size), rest.size());
+        const std::string_view name = size == text.size() ? "s" : rest.substr(size, end - size);
+        double value = 0;
+        const auto read = std::from_chars(rest.data(), rest.data() + size, value, std::chars_format::fixed);
+        next = std::find_if(next, units.end(), [&](const unit& one) { return one.name == name; });
+        good = read.ec == std::errc{} && read.ptr == rest.data() + size && next != units.end();
+        if (good) sum += value * (next++)->nanoseconds;
+        rest.remove_prefix(end);
     }
-    double value = 0;
-    const char* end = digits.data() + digits.size();
-    const bool only_digits = !digits.empty() && digits.find_first_not_of("0123456789.") == digits.npos;
-    const auto read = std::from_chars(digits.data(), end, value, std::chars_format::fixed);
-    if (!only_digits || read.ec != std::errc{} || read.ptr != end)
-        refuse(std::string(option) + " " + in_quotes(text) + " is no time; write 2, 0.5s, 200ms, 5m or 1h");
-    constexpr double longest = 1e9 * 3600 * 24 * 365;
-    if (value * unit > longest) refuse(std::string(option) + " " + in_quotes(text) + " is more than a year");
-    return std::chrono::nanoseconds{static_cast<long long>(std::ceil(value * unit))};
+    if (!good)
+        refuse(std::string(option) + " " + in_quotes(text) + " is no time; write 2, 0.5s, 200ms, 1m30s, 1h or 1d");
+    constexpr double longest = 86400e9 * 365;
+    if (sum > longest) refuse(std::string(option) + " " + in_quotes(text) + " is more than a year");
+    return std::chrono::nanoseconds{static_cast<long long>(std::ceil(sum))};
 }
 
 long long read_number(std::string_view option, std::string_view text, long long least, long long most) {

@@ -78,9 +78,11 @@ public:
         }
         std::vector<std::string> lines{plain(store) + "  " + time_of_day() + "  " + std::to_string(now.size()) +
                                        " held, " + std::to_string(waiting) + " waiting   (Ctrl-C ends)"};
-        lines.push_back(seen.failed ? "NO ANSWER; last known state: " + seen.failed.message() : "");
         const std::size_t width = columns_of(STDOUT_FILENO);
-        for (std::string& row : as_table(now, width)) lines.push_back(std::move(row));
+        std::string hidden;
+        std::vector<std::string> table = as_table(now, width, &hidden);
+        lines.push_back(seen.failed ? "NO ANSWER; last known state: " + seen.failed.message() : hidden);
+        for (std::string& row : table) lines.push_back(std::move(row));
         const std::size_t rows = std::max<std::size_t>(rows_of(STDOUT_FILENO), 5) - 1;
         if (lines.size() > rows) {
             const std::size_t left_out = lines.size() - rows + 1;
@@ -151,7 +153,7 @@ int watch(const request& asked) {
     static_cast<void>(locks.list());  // a store that is not there is an error; one that goes away later is news
     const bool live = is_terminal(STDOUT_FILENO) && !asked.settings.json;
     sighting seen;
-    const mortise::watching until_the_end =
+    const mortise::watch until_the_end =
         locks.watch(name, [&](const auto& now, std::error_code failed) { seen.see(now, failed); });
     log lines{asked.settings.json};
     const screen people;

@@ -26,7 +26,7 @@ constexpr std::size_t most_leases = 64;  // that are asked for; each is a reques
 // Goes through all keys: for people, not for programs in a hurry.
 struct admin::survey : std::enable_shared_from_this<survey> {
     std::shared_ptr<admin> of;
-    std::map<std::string, line> lines;
+    std::map<std::string, line_snapshot> lines;
     spi::listing all{};
     std::atomic<std::size_t> open{0};  // questions about leases
     spi::reply<spi::listing> done;
@@ -49,7 +49,8 @@ struct admin::survey : std::enable_shared_from_this<survey> {
     void take(const rpc::key_value& kv) {
         const auto name = of->parts_->keys.name_in(kv.key);
         if (!name) return;
-        for (entry& one : read_line(of->parts_->keys, of->parts_->keys.folder_of(*name), {.kvs = {kv}}, 0).entries)
+        for (stored_claim& one :
+             read_line(of->parts_->keys, of->parts_->keys.folder_of(*name), {.kvs = {kv}}, 0).entries)
             if (!leaving(*name, one.at.id)) lines[*name].entries.push_back(std::move(one));
     }
 
@@ -63,9 +64,9 @@ struct admin::survey : std::enable_shared_from_this<survey> {
         std::map<std::int64_t, std::vector<std::size_t>> on_lease;  // which of the holds
         for (auto& [name, found] : lines) {
             const auto shape = found.shape();
-            std::ranges::sort(found.entries, {}, [](const entry& one) { return one.at.stands_at(); });
+            std::ranges::sort(found.entries, {}, [](const stored_claim& one) { return one.at.stands_at(); });
             const std::size_t first = all.holds.size();
-            for (const entry& one : found.entries) {
+            for (const stored_claim& one : found.entries) {
                 if (base::judge(shape, one.at.id, 0).is != base::line_verdict::verdict::holds) continue;
                 on_lease[one.lease].push_back(all.holds.size());
                 all.holds.push_back(
@@ -118,7 +119,7 @@ void admin::break_hold(const spi::break_request& which, spi::reply<spi::break_an
             const txn_reply read = reply.ok() ? read_txn(self->parts_->keys, folder, bytes) : txn_reply{};
             if (!read.found) return done(unknown);
             const auto shape = read.found->shape();
-            const auto it = std::ranges::find_if(read.found->entries, [&](const entry& one) {
+            const auto it = std::ranges::find_if(read.found->entries, [&](const stored_claim& one) {
                 return one.at.counter() == counter &&
                        base::judge(shape, one.at.id, read.found->floor).is == base::line_verdict::verdict::holds;
             });

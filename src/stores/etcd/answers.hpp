@@ -7,6 +7,9 @@
 #include <mortise/error.hpp>
 #include <mortise/spi/store.hpp>
 
+#include <string>
+#include <utility>
+
 namespace mortise::inline v0::stores::etcd {
 
 inline spi::claim_answer answer_of(const rpc_result& failed) {
@@ -17,10 +20,12 @@ inline spi::claim_answer answer_of(const rpc_result& failed) {
             .unreached = failed.unmet};
 }
 
+inline spi::claim_answer not_known(std::string detail = {}) {
+    return {.is = spi::claim_answer::verdict::unknown, .reason = errc::unreachable, .detail = std::move(detail)};
+}
+
 inline spi::claim_answer not_understood() {
-    return {.is = spi::claim_answer::verdict::unknown,
-            .reason = errc::unreachable,
-            .detail = "an answer of etcd could not be read"};
+    return not_known("an answer of etcd could not be read");
 }
 
 }  // namespace mortise::inline v0::stores::etcd

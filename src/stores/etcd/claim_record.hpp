@@ -25,7 +25,7 @@ struct claim_record {
     std::string name{};
     claim_id id{};       // as the core knows it
     claim_id line_id{};  // as the line has it
-    place at{};
+    claim_keys at{};
     std::optional<unsigned> slot{};  // the number of its key, if that is used again
     spi::duration life{};            // as asked for
     bool own_lease = false;          // it needs one to itself
@@ -36,7 +36,7 @@ struct claim_record {
     base::queued_claim machine;
     std::vector<spi::reply<spi::claim_answer>> asked{};
     std::vector<spi::reply<spi::release_answer>> released{};
-    entry mine{};  // what is written
+    stored_claim mine{};  // what is written
     std::shared_ptr<lease> on{};
     bool was_held = false;
     std::int64_t seen_at = 0;       // the revision at which its key was last seen in the line

@@ -1,14 +1,18 @@
 #include "stores/etcd/claim_table.hpp"
 
 #include <chrono>
+#include <functional>
 
 namespace mortise::inline v0::stores::etcd {
 namespace {
 
 using phase = base::queued_claim::phase;
 
-// How long an ended claim is remembered.
-constexpr std::chrono::seconds remembered_for{10};
+// Ended claims are remembered by name and id, because an id that was released under a wrong name has not ended under its
+// own. base::ended_claims knows only ids, and these are random: to mix the name in keeps them apart.
+claim_id id_under(std::string_view name, const claim_id& id) {
+    return {{id.bits[0] ^ std::hash<std::string_view>{}(name), id.bits[1]}};
+}
 
 bool waits(const claim_record& claim) {
     return claim.machine.is() == phase::waiting || claim.machine.is() == phase::reading;
@@ -48,7 +52,7 @@ record claim_table::record_of(const spi::claim_request& wanted, const lock&) {
     known->detached = detached;
     known->own_lease = own_lease;
     if (parts_->keys.native() && !detached) known->slot = take_slot(known->name);
-    known->at = place_of(known->name, known->id, known->slot);
+    known->at = keys_of(known->name, known->id, known->slot);
     known->mine = {.at = {.id = known->line_id,
                           .capacity = wanted.capacity,
                           .weight = wanted.weight,
@@ -93,7 +97,7 @@ void claim_table::forget(const record& claim) {
     if (taken->second.empty()) slots_.erase(taken);
 }
 
-place claim_table::place_of(std::string_view name, const claim_id& id, std::optional<unsigned> slot) const {
+claim_keys claim_table::keys_of(std::string_view name, const claim_id& id, std::optional<unsigned> slot) const {
     const key_layout& keys = parts_->keys;
     return {.folder = keys.folder_of(name),
             .key = slot ? keys.key_of(name, me_, *slot) : keys.key_of(name, id),
@@ -104,32 +108,31 @@ claim_id claim_table::line_id_of(const claim_id& id) const {
     return parts_->keys.native() ? id : claim_id{{0, static_cast<std::uint64_t>(lease_of(id))}};
 }
 
-void claim_table::remember(const std::string& name, const claim_id& id, std::optional<spi::release_answer> reply) {
+// The first answer counts.
+void claim_table::remember(std::string_view name, const claim_id& id, std::optional<spi::release_answer> reply) {
     const lock held{mutex_};
     const spi::time_point now = parts_->context.clock.now();
-    const auto [it, first] = ended_.try_emplace({id, name}, ended_claim{reply, now + remembered_for});
-    if (!first && reply && !it->second.reply) it->second = {reply, now + remembered_for};
-    if (ended_.size() < sweep_at_) return;
-    std::erase_if(ended_, [&](const auto& one) { return one.second.until < now; });
-    sweep_at_ = 2 * ended_.size() + 1000;
+    const claim_id key = id_under(name, id);
+    const base::ended_claim* before = ended_.find(key, now);
+    if (before == nullptr || (reply && before->answer == base::ended_claim::not_asked))
+        ended_.add(base::ended_claim::at(now, key, reply), now);
 }
 
 bool claim_table::was_released(std::string_view name, const claim_id& id) {
     const lock held{mutex_};
-    const auto it = ended_.find({id, std::string(name)});
-    return it != ended_.end() && it->second.until >= parts_->context.clock.now();
+    return ended_.find(id_under(name, id), parts_->context.clock.now()) != nullptr;
 }
 
 std::optional<spi::release_answer> claim_table::remembered(std::string_view name, const claim_id& id) {
     const lock held{mutex_};
-    const auto it = ended_.find({id, std::string(name)});
-    if (it == ended_.end() || it->second.until < parts_->context.clock.now()) return std::nullopt;
-    return it->second.reply;
+    const base::ended_claim* ended = ended_.find(id_under(name, id), parts_->context.clock.now());
+    if (ended == nullptr || ended->answer == base::ended_claim::not_asked) return std::nullopt;
+    return static_cast<spi::release_answer>(ended->answer);
 }
 
-bool claim_table::leaves(const std::string& name, const claim_id& id, const lock& held) const {
+bool claim_table::leaves(std::string_view name, const claim_id& id, const lock& held) {
     const record ours = find(id, held);
-    return (ours && ours->machine.leaves()) || ended_.contains({id, name});
+    return (ours && ours->machine.leaves()) || ended_.find(id_under(name, id), parts_->context.clock.now()) != nullptr;
 }
 
 std::optional<claim_record::neighbour> claim_table::tail_before(const claim_record& claim, const lock&) {
@@ -143,13 +146,13 @@ std::optional<claim_record::neighbour> claim_table::tail_before(const claim_reco
     return std::nullopt;
 }
 
-void claim_table::note_neighbours(const record& claim, const line& found, const base::line_verdict& judged,
+void claim_table::note_neighbours(const record& claim, const line_snapshot& found, const base::line_verdict& judged,
                                   const spi::standing& now, const lock&) {
     claim->neighbours.clear();
     if (!found.missing_before) return;
     claim->neighbours.push_back({claim->at.key, claim->arrived});
     for (const claim_id& id : judged.watch)
-        if (const entry* one = found.find(id)) claim->neighbours.push_back({one->key, one->at.arrived});
+        if (const stored_claim* one = found.find(id)) claim->neighbours.push_back({one->key, one->at.arrived});
     const record last = tails_[claim->name].lock();
     std::optional<mortise::holder> before = last ? last->standing.holder : claim->standing.holder;
     claim->standing = now;

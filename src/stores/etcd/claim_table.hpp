@@ -1,6 +1,7 @@
 // The claims of a client, by id and by name, and what is remembered of those that have ended.
 #pragma once
 
+#include "base/ended_claims.hpp"
 #include "stores/etcd/claim_record.hpp"
 #include "stores/etcd/client_parts.hpp"
 
@@ -9,7 +10,6 @@
 #include <mortise/spi/store.hpp>
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,20 +38,20 @@ public:
     std::vector<record> all(const lock& held) const;
     void forget(const record& claim);
 
-    place place_of(std::string_view name, const claim_id& id, std::optional<unsigned> slot = {}) const;
+    claim_keys keys_of(std::string_view name, const claim_id& id, std::optional<unsigned> slot = {}) const;
     claim_id line_id_of(const claim_id& id) const;
 
     // A claim that has ended, and what its release was answered; none: that is still on its way.
-    void remember(const std::string& name, const claim_id& id, std::optional<spi::release_answer> reply);
+    void remember(std::string_view name, const claim_id& id, std::optional<spi::release_answer> reply);
     bool was_released(std::string_view name, const claim_id& id);
     std::optional<spi::release_answer> remembered(std::string_view name, const claim_id& id);
     // On its way out, or out since the line was read.
-    bool leaves(const std::string& name, const claim_id& id, const lock& held) const;
+    bool leaves(std::string_view name, const claim_id& id, const lock& held);
 
     // The last of ours in a long line, if it waits: whoever comes now and admits no other waits at least as long.
     std::optional<claim_record::neighbour> tail_before(const claim_record& claim, const lock& held);
     // What is read of a long line is kept, so that it need not be read often.
-    void note_neighbours(const record& claim, const line& found, const base::line_verdict& judged,
+    void note_neighbours(const record& claim, const line_snapshot& found, const base::line_verdict& judged,
                          const spi::standing& now, const lock& held);
 
     // Names beside whose lines a floor was seen.
@@ -70,16 +70,8 @@ private:
     std::unordered_map<std::string, std::set<unsigned>> slots_;           // that are taken, by name
     std::unordered_map<std::string, std::weak_ptr<claim_record>> tails_;  // the last of ours in a long line, by name
     std::unordered_set<std::string> floors_;
-    struct ended_claim {
-        std::optional<spi::release_answer> reply;
-        spi::time_point until;
-    };
-    using named_id = std::pair<claim_id, std::string>;
-    struct by_id {
-        std::size_t operator()(const named_id& one) const noexcept { return std::hash<claim_id>{}(one.first); }
-    };
-    std::unordered_map<named_id, ended_claim, by_id> ended_;
-    std::size_t sweep_at_ = 1000;
+    // Many: those of all names, and a client can release thousands of locks a second.
+    base::ended_claims<std::size_t{1} << 16> ended_;
 };
 
 }  // namespace mortise::inline v0::stores::etcd

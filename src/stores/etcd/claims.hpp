@@ -8,14 +8,18 @@
 // A claim's key is written by one transaction, which also reads the line; so a free lock is taken in one trip. Whoever was
 // woken reads the line once more, and finds its own key there or does not.
 //
-//   claims --> line_reader, removals, hold_watch --> claim_table --> claim_record --> base::queued_claim
+//   claims --> entrance, line_reader, line_view, line_watch, hold_watch, removals, lease_returns
+//          --> claim_table --> claim_record --> base::queued_claim
 #pragma once
 
 #include "base/queued_claim.hpp"
 #include "stores/etcd/claim_table.hpp"
 #include "stores/etcd/client_parts.hpp"
+#include "stores/etcd/entrance.hpp"
 #include "stores/etcd/hold_watch.hpp"
+#include "stores/etcd/lease_returns.hpp"
 #include "stores/etcd/line_reader.hpp"
+#include "stores/etcd/line_watch.hpp"
 #include "stores/etcd/removals.hpp"
 
 #include <mortise/claim_id.hpp>
@@ -24,7 +28,6 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -55,38 +58,33 @@ private:
         std::shared_ptr<lease> on{};
     };
     template <class Event>
-    void on(const record& claim, Event event, const line* found = nullptr);
-    void carry_out(const record& claim, step now, const line* found);
+    void on(const record& claim, Event event, const line_snapshot* found = nullptr);
+    void carry_out(const record& claim, step now, const line_snapshot* found);
     void tell(const record& claim, step now);
     spi::claim_answer with_terms(spi::claim_answer reply, const std::shared_ptr<lease>& lease_of_it) const;
     void failed(const record& claim, ticket of, machine::fate what, const spi::claim_answer& why);
 
-    void enter(const record& claim, const action& what);
-    void send_entry(const record& claim, const action& what);
-    void entered(const record& claim, const action& what, const rpc_result& reply, const txn_reply& read,
-                 const std::optional<claim_record::neighbour>& behind);
+    void entered(const record& claim, const action& what, const entrance::result& result);
     void entered_behind(const record& claim, ticket of, const claim_record::neighbour& tail, const txn_reply& read);
     void read(const record& claim, const action& what);
-    void seen(const record& claim, ticket of, const line& found);
-    machine::line_view view_of(const record& claim, const line& found, const claim_table::lock& held);
-    machine::line_view view_from_outside(const record& claim, const line& found, const claim_table::lock& held);
-    void exchange(const record& claim, const action& what, const line& found);
-    void stamp(const record& claim, const action& what, const line& found);
-    void written(const record& claim, const action& what, const entry& changed, const rpc_result& reply,
+    void seen(const record& claim, ticket of, const line_snapshot& found);
+    void decide(const record& claim, ticket of, const machine::line_view& view, const line_snapshot& found);
+    void exchange(const record& claim, const action& what, const line_snapshot& found);
+    void stamp(const record& claim, const action& what, const line_snapshot& found);
+    void written(const record& claim, const action& what, const stored_claim& changed, const rpc_result& reply,
                  const txn_reply& read);
     void confirm(const record& claim, ticket of);
-    void watch(const record& claim, const base::line_verdict& verdict, const line& found);
-    void unwatch(const record& claim);
     void retry_later(const record& claim, spi::duration pause);
     void old_gone(const record& claim);
     void lease_gone(const std::shared_ptr<lease>& which);
-    void retire(const std::shared_ptr<lease>& which);
-    void revoke_when_unused(const std::shared_ptr<lease>& which);
 
     const std::shared_ptr<client_parts> parts_;
     const std::shared_ptr<claim_table> table_;
     std::shared_ptr<line_reader> reader_;
+    std::shared_ptr<entrance> entrance_;
+    std::shared_ptr<lease_returns> returns_;
     std::shared_ptr<removals> removals_;
+    std::shared_ptr<line_watch> line_watch_;
     std::shared_ptr<hold_watch> holds_;
     std::atomic<bool> closed_{false};
 };

@@ -109,11 +109,11 @@ void connection::established(lock& held) {
 
 // ---- being answered
 
-bool connection::took(const line& from, std::size_t bytes) {
+bool connection::took(const transport_ptr& from, std::size_t bytes) {
     bool well = false;
     {
         lock held{mutex_};
-        if (from != line_ || is_ != state::up) return false;
+        if (from != transport_ || is_ != state::up) return false;
         heard_ = clock_.now();
         pinged_.reset();
         proven();
@@ -126,7 +126,7 @@ bool connection::took(const line& from, std::size_t bytes) {
         shared_pending to;
         {
             lock held{mutex_};
-            if (from != line_ || is_ != state::up) return false;
+            if (from != transport_ || is_ != state::up) return false;
             const auto known = by_stream_.find(each.stream);
             if (known == by_stream_.end()) continue;
             const auto it = pending_.find(known->second);
@@ -150,7 +150,7 @@ bool connection::took(const line& from, std::size_t bytes) {
         }
     }
     lock held{mutex_};
-    if (from != line_ || is_ != state::up) return false;
+    if (from != transport_ || is_ != state::up) return false;
     if (!well) {
         const std::string more = session_->why().empty() ? "" : " (" + session_->why() + ")";
         broke(held, {.what = "what it says is not HTTP/2" + more, .unmet = true});

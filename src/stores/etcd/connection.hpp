@@ -67,7 +67,7 @@ private:
 
     // Without it.
     std::span<char> space() override { return *room_; }
-    bool took(const line& from, std::size_t bytes) override;
+    bool took(const transport_ptr& from, std::size_t bytes) override;
     void look_after();
 
     const settings settings_;

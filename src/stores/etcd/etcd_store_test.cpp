@@ -27,10 +27,10 @@ TEST(etcd_names, are_read_back_from_keys) {
 }
 
 TEST(etcd_entries, are_read_as_they_were_written) {
-    entry one{.own_lease = true, .pid = 4711, .host = "web-3", .label = "a label, with blanks"};
+    stored_claim one{.own_lease = true, .pid = 4711, .host = "web-3", .label = "a label, with blanks"};
     one.at = {
         .id = claim_id::random(), .capacity = 1u << 31, .weight = 7, .instead_of = claim_id::random(), .place = 42};
-    entry read;
+    stored_claim read;
     ASSERT_TRUE(read.read_value(one.value()));
     EXPECT_EQ(read.value(), one.value());
     EXPECT_EQ(read.at.id, one.at.id);
@@ -42,7 +42,7 @@ TEST(etcd_entries, are_read_as_they_were_written) {
 }
 
 TEST(etcd_entries, that_are_not_ours_are_none) {
-    entry read;
+    stored_claim read;
     for (const char* text : {"", "1", "2 1 1 1 1 0 0 0 0 0 0 1\nh\nl", "1 1 1 0 1 0 0 0 0 0 0 1\nh\nl",
                              "1 1 1 1 2 0 0 0 0 0 0 1\nh\nl", "hello"})
         EXPECT_FALSE(read.read_value(text)) << text;
@@ -65,17 +65,17 @@ TEST(etcd_status, of_a_learner_says_so) {
 
 // Asked is one member, and that may not know yet what has happened since.
 TEST(etcd_lines, of_one_member_say_that_a_claim_holds_unless_it_has_seen_later_ones) {
-    const entry mine{.at = {.id = claim_id::random(), .arrived = 7}};
-    const entry other{.at = {.id = claim_id::random(), .arrived = 8}};
-    const line both{.revision = 9, .entries = {mine, other}};
+    const stored_claim mine{.at = {.id = claim_id::random(), .arrived = 7}};
+    const stored_claim other{.at = {.id = claim_id::random(), .arrived = 8}};
+    const line_snapshot both{.revision = 9, .entries = {mine, other}};
     EXPECT_TRUE(both.says_that_it_holds(mine.at.id, 7));
     EXPECT_TRUE(both.says_that_it_holds(mine.at.id, 9));
     EXPECT_FALSE(both.says_that_it_holds(mine.at.id, 12)) << "it was taken out, and entered again behind the other";
     EXPECT_FALSE(both.says_that_it_holds(other.at.id, 8)) << "it waits";
     EXPECT_FALSE(both.says_that_it_holds(claim_id::random(), 7)) << "it is not there";
-    const line raised{.revision = 9, .entries = {mine}, .floor = 8};
+    const line_snapshot raised{.revision = 9, .entries = {mine}, .floor = 8};
     EXPECT_FALSE(raised.says_that_it_holds(mine.at.id, 7)) << "its token is too small";
-    const line cut_off{.revision = 9, .entries = {mine}, .missing_before = true};
+    const line_snapshot cut_off{.revision = 9, .entries = {mine}, .missing_before = true};
     EXPECT_FALSE(cut_off.says_that_it_holds(mine.at.id, 7)) << "others may be before it";
 }
 

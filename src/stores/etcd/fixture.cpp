@@ -106,11 +106,12 @@ std::vector<spi::stored_claim> records_at(const std::string& url) {
     for (const auto& [name, folder] : names) {
         const std::string begins = keys.folder_of(name);
         for (const auto& kv : folder.kvs)
-            if (const line one = read_line(keys, begins, {.kvs = {kv}}, 0); one.entries.empty() && one.floor == 0)
+            if (const line_snapshot one = read_line(keys, begins, {.kvs = {kv}}, 0);
+                one.entries.empty() && one.floor == 0)
                 all.push_back({.name = name, .where = kv.key});
-        const line whole = read_line(keys, begins, folder, 0);
+        const line_snapshot whole = read_line(keys, begins, folder, 0);
         const auto shape = whole.shape();
-        for (const entry& one : whole.entries)
+        for (const stored_claim& one : whole.entries)
             all.push_back({name, one.at.id,
                            base::judge(shape, one.at.id, whole.floor).is == base::line_verdict::verdict::holds,
                            one.key + " on lease " + std::to_string(one.lease)});

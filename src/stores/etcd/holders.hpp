@@ -11,8 +11,8 @@
 namespace mortise::inline v0::stores::etcd {
 
 // etcd keeps no times, so nobody knows for how long.
-mortise::holder holder_of(const entry& claim);
+mortise::holder holder_of(const stored_claim& claim);
 
-spi::standing standing_of(const line& found, const base::line_verdict& judged);
+spi::standing standing_of(const line_snapshot& found, const base::line_verdict& judged);
 
 }  // namespace mortise::inline v0::stores::etcd

@@ -27,7 +27,12 @@ rpc_result not_granted() {
 
 lease_pool::lease_pool(std::shared_ptr<members> cluster, spi::clock& clock, spi::duration timeout,
                        unique_function<void(const std::shared_ptr<lease>&)> gone)
-    : cluster_(std::move(cluster)), clock_(clock), timeout_(timeout), gone_(std::move(gone)) {}
+    : cluster_(std::move(cluster)),
+      clock_(clock),
+      timeout_(timeout),
+      gone_(std::move(gone)),
+      // Whoever asks next opens it: what was asked is answered when it ends, so nobody needs it until then.
+      stream_(method::keep_lease, reopening_stream::after_end::stay_closed, cluster_, clock_, mutex_) {}
 
 void lease_pool::share(spi::duration life, got then) {
     const spi::duration wanted = seconds{whole_seconds(life)};
@@ -103,43 +108,25 @@ void lease_pool::keep(const std::shared_ptr<lease>& which, kept then) {
     std::uint64_t number = 0;
     bool first = false;
     {
-        std::scoped_lock guard{mutex_};
+        const lock held{mutex_};
         if (closed_) return;
         number = ++question_number_;
         patience = std::min<spi::duration>(timeout_, std::max<spi::duration>(which->life / 3, milliseconds{200}));
         questions_[which->id].push_back({which, sent, number, std::move(then)});
-        over = stream_;
-        first = !over && !std::exchange(opening_, true);
+        over = stream_.current(held);
+        first = stream_.begin_opening(held);
     }
     if (over) over->say(lease_request(which->id));
-    if (first) open();
+    if (first) stream_.open(shared_from_this());
     clock_.at(sent + patience, [weak = weak_from_this(), number] {
         if (const auto self = weak.lock()) self->cluster_->guarded([&] { self->overdue(number); });
     });
 }
 
-// Whoever sets `opening_` calls it. What was asked meanwhile is said first.
-void lease_pool::open() {
-    std::uint64_t made = 0;
-    {
-        std::scoped_lock guard{mutex_};
-        made = ++stream_number_;
-    }
-    const auto over = cluster_->open(method::keep_lease, {.heard =
-                                                              [weak = weak_from_this()](const std::string& message) {
-                                                                  if (const auto self = weak.lock())
-                                                                      self->heard(message);
-                                                              },
-                                                          .ended =
-                                                              [weak = weak_from_this(), made](const rpc_result&) {
-                                                                  if (const auto self = weak.lock()) self->ended(made);
-                                                              }});
-    std::scoped_lock guard{mutex_};
-    if (stream_number_ != made) return;  // it has ended already
-    opening_ = false;
-    stream_ = over;
+// What was asked meanwhile is said first.
+void lease_pool::opened(stream& fresh, const lock&) {
     for (const auto& [id, some] : questions_)
-        for (std::size_t i = 0; i < some.size(); ++i) over->say(lease_request(id));
+        for (std::size_t i = 0; i < some.size(); ++i) fresh.say(lease_request(id));
 }
 
 void lease_pool::heard(const std::string& message) {
@@ -167,17 +154,10 @@ void lease_pool::heard(const std::string& message) {
     asked->then(reply.ttl > 0 ? answer::alive : answer::gone);
 }
 
-void lease_pool::ended(std::uint64_t number) {
-    std::map<std::int64_t, std::deque<question>> all;
-    {
-        std::scoped_lock guard{mutex_};
-        if (number != stream_number_) return;
-        ++stream_number_;
-        opening_ = false;
-        stream_.reset();
-        all = std::exchange(questions_, {});
-        for (auto& [id, some] : all) ++some.front().of->failures;
-    }
+void lease_pool::ended(lock held) {
+    auto all = std::exchange(questions_, {});
+    for (auto& [id, some] : all) ++some.front().of->failures;
+    held.unlock();
     for (auto& [id, some] : all)
         for (question& one : some) one.then(answer::unknown);
 }
@@ -185,10 +165,10 @@ void lease_pool::ended(std::uint64_t number) {
 void lease_pool::overdue(std::uint64_t number) {
     std::shared_ptr<stream> silent;
     {
-        std::scoped_lock guard{mutex_};
+        const lock held{mutex_};
         for (const auto& [id, some] : questions_)
             for (const question& one : some)
-                if (one.number == number) silent = stream_;
+                if (one.number == number) silent = stream_.current(held);
     }
     if (silent) cluster_->give_up(*silent);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "stores/etcd/members.hpp"
+#include "stores/etcd/reopening_stream.hpp"
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
@@ -30,7 +31,7 @@ struct lease {
 
 // Claims that are renewed share one lease for each length of time. A claim that is not, or outlives its process, has one
 // to itself, whose number follows from the claim's id. From any thread.
-class lease_pool : public std::enable_shared_from_this<lease_pool> {
+class lease_pool final : public std::enable_shared_from_this<lease_pool>, public stream_user {
 public:
     enum class answer { alive, gone, unknown };
 
@@ -81,9 +82,9 @@ private:
 
     void granted(const std::shared_ptr<lease>& made, const rpc_result& reply, const std::string& bytes,
                  spi::time_point sent, got then);
-    void open();
-    void heard(const std::string& message);
-    void ended(std::uint64_t which);
+    void opened(stream& fresh, const lock& held) override;
+    void heard(const std::string& message) override;
+    void ended(lock held) override;
     void overdue(std::uint64_t question);
     void next_round(const std::shared_ptr<lease>& which);
 
@@ -96,10 +97,8 @@ private:
     std::map<spi::duration, pending> shared_;
     std::vector<std::weak_ptr<lease>> retired_;               // shared, once
     std::map<std::int64_t, std::deque<question>> questions_;  // by lease, in the order they were sent
-    std::shared_ptr<stream> stream_;
-    bool opening_ = false;
+    reopening_stream stream_;
     bool closed_ = false;
-    std::uint64_t stream_number_ = 0;
     std::uint64_t question_number_ = 0;
 };
 

@@ -18,8 +18,8 @@ class line_reader : public std::enable_shared_from_this<line_reader> {
 public:
     struct reading {
         rpc_result reply{};
-        std::optional<line> found{};  // none: it was not read
-        bool unchanged = false;       // nor need it be: the claim waits as it did before
+        std::optional<line_snapshot> found{};  // none: it was not read
+        bool unchanged = false;                // nor need it be: the claim waits as it did before
     };
     using then = unique_function<void(const reading&)>;
 

@@ -141,11 +141,11 @@ void removals::leave(pending one) {
             if (reply.ok()) read = read_txn(self->parts_->keys, one.claim->at.folder, bytes);
             if (!read.read) return one.done(std::nullopt);
             // Under another value: it was exchanged or stamped, and that was not answered.
-            const entry* its = !read.succeeded && read.found ? read.found->find(one.claim->line_id) : nullptr;
+            const stored_claim* its = !read.succeeded && read.found ? read.found->find(one.claim->line_id) : nullptr;
             if (its != nullptr) return self->take_away(std::move(one), *its);
             const bool others = read.found && !read.found->entries.empty();
             if (!read.succeeded && !read.marked) return self->missing(std::move(one), {.others = others});
-            entry was;
+            stored_claim was;
             if (!read.succeeded || !was.read_value(read.removed) || !was.detached)
                 return self->end(std::move(one), {.was_there = true});
             const claim_id id = one.claim->id;
@@ -154,7 +154,7 @@ void removals::leave(pending one) {
         });
 }
 
-void removals::take_away(pending one, const entry& its) {
+void removals::take_away(pending one, const stored_claim& its) {
     parts_->cluster->ask(method::txn, take_away_request(its.key, its.modified), parts_->settings.timeout,
                          [self = shared_from_this(), one = std::move(one), took_place = its.at.place != 0](
                              const rpc_result& reply, const std::string& bytes) mutable {
@@ -220,7 +220,7 @@ void removals::wipe_floor(const record& claim) {
 }
 
 void removals::remove_another(std::string_view name, const claim_id& id, then done) {
-    const place at = table_->place_of(name, id);
+    const claim_keys at = table_->keys_of(name, id);
     parts_->cluster->ask(method::txn, leave_request(at, {}, false, 0), parts_->settings.timeout,
                          [self = shared_from_this(), at, id, done = std::move(done)](const rpc_result& reply,
                                                                                      const std::string& bytes) mutable {
@@ -229,7 +229,7 @@ void removals::remove_another(std::string_view name, const claim_id& id, then do
                              if (!read.read) return done(std::nullopt);
                              removal how{.was_there = read.succeeded || read.marked};
                              how.others = read.found && !read.found->entries.empty();
-                             entry its;
+                             stored_claim its;
                              if (read.succeeded && !its.read_value(read.removed))
                                  its.own_lease = !self->parts_->keys.native();
                              if (its.own_lease && read.lease.value_or(0) != 0)

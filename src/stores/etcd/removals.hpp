@@ -61,7 +61,7 @@ private:
     void leave_alone(pending one);
     void leave_together(std::vector<pending> some);
     void leave(pending one);
-    void take_away(pending one, const entry& its);
+    void take_away(pending one, const stored_claim& its);
     void missing(pending one, removal how);
     void end(pending one, const removal& how);
     void mark_as_released(const claim_id& id, unique_function<void()> after);

@@ -1,10 +1,10 @@
 #include "stores/etcd/renewals.hpp"
 
 #include "base/line.hpp"
+#include "base/renewal_replies.hpp"
 
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <utility>
 
 namespace mortise::inline v0::stores::etcd {
@@ -13,33 +13,16 @@ namespace {
 using std::chrono::seconds;
 using renewal_is = spi::renewal_answer;
 
+renewal_is answer_of(lease_pool::answer is) {
+    return is == lease_pool::answer::alive  ? renewal_is::renewed
+           : is == lease_pool::answer::gone ? renewal_is::lost
+                                            : renewal_is::unknown;
+}
+
 }  // namespace
 
-// All answers, and how many are missing.
-struct renewals::round {
-    std::mutex mutex;
-    std::vector<spi::renewal_answer> answers;
-    std::size_t missing = 0;
-    spi::reply<std::vector<spi::renewal_answer>> done;
-
-    void answer(const std::vector<std::size_t>& places, spi::renewal_answer reply) {
-        std::unique_lock held{mutex};
-        for (const std::size_t each : places) answers[each] = reply;
-        missing -= places.size();
-        if (missing != 0) return;
-        auto tell = std::move(done);
-        auto everything = std::move(answers);
-        held.unlock();
-        tell(std::move(everything));
-    }
-};
-
 void renewals::renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) {
-    const auto all = std::make_shared<round>();
-    all->answers.assign(due.size(), renewal_is::unknown);
-    all->missing = due.size();
-    all->done = std::move(done);
-
+    const auto replies = std::make_shared<base::renewal_replies>(due.size(), std::move(done));
     std::map<std::shared_ptr<lease>, std::vector<std::size_t>> by_lease;
     std::vector<std::size_t> apart;
     {
@@ -55,27 +38,25 @@ void renewals::renew(std::span<const spi::renewal> due, spi::reply<std::vector<s
         }
     }
     for (const std::size_t each : apart)
-        extend(std::string(due[each].name), due[each].id, due[each].lease,
-               [all, each](spi::renewal_answer reply) { all->answer({each}, reply); });
-    for (auto& [on, places] : by_lease)
-        parts_->leases->keep(on, [all, places = std::move(places)](lease_pool::answer is) {
-            all->answer(places, is == lease_pool::answer::alive  ? renewal_is::renewed
-                                : is == lease_pool::answer::gone ? renewal_is::lost
-                                                                 : renewal_is::unknown);
+        extend(std::string(due[each].name), due[each].id, due[each].lease, [replies, each](spi::renewal_answer reply) {
+            replies->set(std::span{&each, 1}, reply);
         });
+    for (auto& [on, places] : by_lease)
+        parts_->leases->keep(
+            on, [replies, places = std::move(places)](lease_pool::answer is) { replies->set(places, answer_of(is)); });
 }
 
 // A claim of anybody's, by its id; or one of ours that is to live longer than its lease can. Zero extends nothing.
 void renewals::extend(std::string name, const claim_id& id, spi::duration life,
                       unique_function<void(spi::renewal_answer)> done) {
-    const place at = table_->place_of(name, id);
+    const claim_keys at = table_->keys_of(name, id);
     parts_->cluster->look_up(method::txn, read_request(at.folder), parts_->settings.timeout,
                              [self = shared_from_this(), at, id, life, done = std::move(done)](
                                  const rpc_result& reply, const std::string& bytes) mutable {
                                  const txn_reply read =
                                      reply.ok() ? read_txn(self->parts_->keys, at.folder, bytes) : txn_reply{};
                                  if (!read.found) return done(renewal_is::unknown);
-                                 const entry* mine = read.found->find(self->table_->line_id_of(id));
+                                 const stored_claim* mine = read.found->find(self->table_->line_id_of(id));
                                  if (mine == nullptr) return done(renewal_is::lost);
                                  using is = base::line_verdict::verdict;
                                  if (base::judge(read.found->shape(), mine->at.id, read.found->floor).is != is::holds)
@@ -86,7 +67,7 @@ void renewals::extend(std::string name, const claim_id& id, spi::duration life,
 }
 
 // Its lease is kept, if that is long enough.
-void renewals::keep_or_move(const entry& its, spi::duration life, const claim_id& id,
+void renewals::keep_or_move(const stored_claim& its, spi::duration life, const claim_id& id,
                             unique_function<void(spi::renewal_answer)> done) {
     parts_->cluster->ask(method::left_of_lease, lease_request(its.lease), parts_->settings.timeout,
                          [self = shared_from_this(), its, id, life, done = std::move(done)](
@@ -99,16 +80,13 @@ void renewals::keep_or_move(const entry& its, spi::duration life, const claim_id
                              const auto on = std::make_shared<lease>();
                              on->id = its.lease;
                              on->life = seconds{left.granted_ttl};
-                             self->parts_->leases->keep(on, [done = std::move(done)](lease_pool::answer is) mutable {
-                                 done(is == lease_pool::answer::alive  ? renewal_is::renewed
-                                      : is == lease_pool::answer::gone ? renewal_is::lost
-                                                                       : renewal_is::unknown);
-                             });
+                             self->parts_->leases->keep(
+                                 on, [done = std::move(done)](lease_pool::answer is) mutable { done(answer_of(is)); });
                          });
 }
 
 // A lease cannot be made longer, but a key can be put on another one. It keeps its place in the line.
-void renewals::move_to_longer(entry found, spi::duration life, const claim_id& id,
+void renewals::move_to_longer(stored_claim found, spi::duration life, const claim_id& id,
                               unique_function<void(spi::renewal_answer)> done) {
     parts_->leases->own(lease_of(claim_id::random()), life,
                         [self = shared_from_this(), found = std::move(found), id, done = std::move(done)](

@@ -25,12 +25,11 @@ public:
     void renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done);
 
 private:
-    struct round;
     using then = unique_function<void(spi::renewal_answer)>;
 
     void extend(std::string name, const claim_id& id, spi::duration life, then done);
-    void keep_or_move(const entry& its, spi::duration life, const claim_id& id, then done);
-    void move_to_longer(entry found, spi::duration life, const claim_id& id, then done);
+    void keep_or_move(const stored_claim& its, spi::duration life, const claim_id& id, then done);
+    void move_to_longer(stored_claim found, spi::duration life, const claim_id& id, then done);
 
     const std::shared_ptr<const client_parts> parts_;
     const std::shared_ptr<claim_table> table_;

@@ -25,7 +25,7 @@ void if_present(txn_request& all, const std::string& key) {
 }
 
 // It is the very one that was read: keys are used again.
-void if_created(txn_request& all, const entry& one) {
+void if_created(txn_request& all, const stored_claim& one) {
     all.compares.push_back({.key = one.key, .revision = static_cast<std::int64_t>(one.at.arrived)});
 }
 
@@ -80,7 +80,7 @@ void add_word(std::string& to, const claim_id& id) {
 }  // namespace
 
 // "1 id capacity weight own-lease stamped counter place instead-of pid" and two lines: host, label.
-std::string entry::value() const {
+std::string stored_claim::value() const {
     constexpr std::size_t most_words = 200;
     std::string text{value_format};
     text.reserve(most_words + host.size() + label.size());
@@ -97,7 +97,7 @@ std::string entry::value() const {
     return text;
 }
 
-bool entry::read_value(std::string_view text) {
+bool stored_claim::read_value(std::string_view text) {
     const auto line = [&] {
         const std::string_view first = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(first.size() + 1, text.size()));
@@ -124,40 +124,40 @@ bool entry::read_value(std::string_view text) {
     return true;
 }
 
-std::vector<base::line_entry> line::shape() const {
+std::vector<base::line_entry> line_snapshot::shape() const {
     std::vector<base::line_entry> all;
     all.reserve(entries.size());
-    for (const entry& one : entries) all.push_back(one.at);
+    for (const stored_claim& one : entries) all.push_back(one.at);
     return all;
 }
 
-const entry* line::find(const claim_id& id) const {
-    const auto it = std::ranges::find_if(entries, [&](const entry& one) { return one.at.id == id; });
+const stored_claim* line_snapshot::find(const claim_id& id) const {
+    const auto it = std::ranges::find_if(entries, [&](const stored_claim& one) { return one.at.id == id; });
     return it == entries.end() ? nullptr : &*it;
 }
 
-std::optional<base::line_verdict> line::judge(const claim_id& mine) const {
+std::optional<base::line_verdict> line_snapshot::judge(const claim_id& mine) const {
     const std::vector<base::line_entry> end = shape();
     base::line_part part{.end = end, .missing_before = missing_before, .missing_after = missing_after};
     if (first) part.first = first->at;
     return base::judge_part(part, mine, floor);
 }
 
-bool line::says_that_it_holds(const claim_id& mine, std::int64_t seen_at) const {
+bool line_snapshot::says_that_it_holds(const claim_id& mine, std::int64_t seen_at) const {
     if (revision < seen_at || missing_before || find(mine) == nullptr) return false;
     const std::optional<base::line_verdict> judged = judge(mine);
     return judged && judged->is == base::line_verdict::verdict::holds && !judged->to_be_stamped;
 }
 
-line read_line(const key_layout& keys, std::string_view folder, const rpc::range_response& reply,
-               std::int64_t revision) {
-    line all{.revision = revision};
+line_snapshot read_line(const key_layout& keys, std::string_view folder, const rpc::range_response& reply,
+                        std::int64_t revision) {
+    line_snapshot all{.revision = revision};
     for (const auto& kv : reply.kvs) {
         const std::string_view key = kv.key;
         if (!key.starts_with(folder)) continue;
         const std::string_view rest = key.substr(folder.size());
         if (keys.native() && rest == floor_key) all.floor = static_cast<std::uint64_t>(kv.mod_revision);
-        entry one;
+        stored_claim one;
         one.key = kv.key;
         one.lease = kv.lease;
         one.modified = kv.mod_revision;
@@ -172,11 +172,11 @@ line read_line(const key_layout& keys, std::string_view folder, const rpc::range
         }
         all.entries.push_back(std::move(one));
     }
-    std::ranges::sort(all.entries, {}, [](const entry& one) { return one.at.arrived; });
+    std::ranges::sort(all.entries, {}, [](const stored_claim& one) { return one.at.arrived; });
     return all;
 }
 
-std::string enter_request(const place& at, std::string value, std::int64_t lease, entry_mode how,
+std::string enter_request(const claim_keys& at, std::string value, std::int64_t lease, entry_mode how,
                           std::int64_t read_at) {
     txn_request all;
     all.compares.reserve(2);
@@ -197,7 +197,8 @@ std::string enter_request(const place& at, std::string value, std::int64_t lease
     return encoded(all);
 }
 
-std::string enter_behind_request(const place& at, std::string value, std::int64_t lease, const std::string& behind) {
+std::string enter_behind_request(const claim_keys& at, std::string value, std::int64_t lease,
+                                 const std::string& behind) {
     txn_request all;
     if_absent(all, at.key);
     if_absent(all, at.gone_key);
@@ -249,7 +250,7 @@ std::string read_key_request(const std::string& key) {
     return encoded(rpc::range_request{.key = key});
 }
 
-std::string leave_request(const place& at, const std::string& value, bool mark, std::int64_t lease) {
+std::string leave_request(const claim_keys& at, const std::string& value, bool mark, std::int64_t lease) {
     txn_request all;
     if (value.empty()) {
         if_present(all, at.key);
@@ -296,18 +297,20 @@ std::string move_request(const std::string& key, std::int64_t modified, const st
     return encoded(all);
 }
 
-std::string exchange_request(const place& at, const std::string& value, std::int64_t lease, const std::string& old_key,
-                             const std::vector<const entry*>& guards, std::uint64_t floor) {
+std::string exchange_request(const claim_keys& at, const std::string& value, std::int64_t lease,
+                             const std::string& old_key, const std::vector<const stored_claim*>& guards,
+                             std::uint64_t floor) {
     txn_request all;
     const std::string beside = at.folder + std::string(floor_key);
-    for (const entry* one : guards) if_created(all, *one);
+    for (const stored_claim* one : guards) if_created(all, *one);
     if_unchanged(all, beside, static_cast<std::int64_t>(floor));
     all.success = {rpc::delete_request{.key = old_key}, rpc::put_request{at.key, value, lease},
                    rpc::put_request{.key = beside}};
     return encoded(all);
 }
 
-std::string stamp_request(const entry& mine, const std::string& value, std::uint64_t floor, const std::string& folder) {
+std::string stamp_request(const stored_claim& mine, const std::string& value, std::uint64_t floor,
+                          const std::string& folder) {
     txn_request all;
     const std::string beside = folder + std::string(floor_key);
     if_created(all, mine);
@@ -343,7 +346,7 @@ txn_reply read_txn(const key_layout& keys, std::string_view folder, const std::s
     for (const rpc::result& one : reply.responses) {
         const auto* range = std::get_if<rpc::range_response>(&one);
         if (range && read.found) {  // the first of the line, its floor, or the mark of an id
-            const line more = read_line(keys, folder, *range, read.revision);
+            const line_snapshot more = read_line(keys, folder, *range, read.revision);
             if (!more.entries.empty()) read.found->first = more.entries.front();
             if (more.floor != 0) read.found->floor = more.floor;
             read.marked = !range->kvs.empty() && !range->kvs.front().key.starts_with(folder);

@@ -31,7 +31,7 @@ inline constexpr const char* alarms = "/etcdserverpb.Maintenance/Alarm";
 }  // namespace method
 
 // One claim, as its key and value have it.
-struct entry {
+struct stored_claim {
     base::line_entry at{};
     bool own_lease = false;  // nobody else's key is on its lease
     bool detached = false;   // so is this, and its id is known to others
@@ -48,33 +48,34 @@ struct entry {
 };
 
 // All claims on one name, or those near one of them.
-struct line {
+struct line_snapshot {
     std::int64_t revision = 0;  // of the whole store, when it was read
-    std::vector<entry> entries{};
+    std::vector<stored_claim> entries{};
     std::uint64_t floor = 0;
-    std::optional<entry> first{};  // these as in base::line_part
+    std::optional<stored_claim> first{};  // these as in base::line_part
     bool missing_before = false;
     bool missing_after = false;
 
     std::vector<base::line_entry> shape() const;
-    const entry* find(const claim_id& id) const;
+    const stored_claim* find(const claim_id& id) const;
     std::optional<base::line_verdict> judge(const claim_id& mine) const;  // if it tells
     // Also if this is an old answer; but not if it is older than what the claim has seen, since it may have come twice.
     bool says_that_it_holds(const claim_id& mine, std::int64_t seen_at) const;
 };
 
-line read_line(const key_layout& keys, std::string_view folder, const rpc::range_response& reply,
-               std::int64_t revision);
+line_snapshot read_line(const key_layout& keys, std::string_view folder, const rpc::range_response& reply,
+                        std::int64_t revision);
 
 // Where a claim lies.
-struct place {
+struct claim_keys {
     std::string folder;
     std::string key;
     std::string gone_key;  // if it is there, the claim cannot be
 };
 
 // The same behind a claim that waits, of a long line that need not be read: answers whether that is there, or finds itself.
-std::string enter_behind_request(const place& at, std::string value, std::int64_t lease, const std::string& behind);
+std::string enter_behind_request(const claim_keys& at, std::string value, std::int64_t lease,
+                                 const std::string& behind);
 
 // Whether some claims are still there.
 std::string peek_request(const std::vector<std::string>& keys);
@@ -87,7 +88,7 @@ enum class entry_mode {
     if_empty,  // nobody is in it
     if_same,   // nobody has come since it was read
 };
-std::string enter_request(const place& at, std::string value, std::int64_t lease, entry_mode how,
+std::string enter_request(const claim_keys& at, std::string value, std::int64_t lease, entry_mode how,
                           std::int64_t read_at = 0);
 
 std::string read_request(std::string_view folder);  // of a line
@@ -100,11 +101,11 @@ std::string read_key_request(const std::string& key);
 
 // Leaves the line, if the key is still there and, unless that is empty, has this value. With a mark, the id cannot enter any
 // more while the lease lives. Answers the line if it is not in it.
-std::string leave_request(const place& at, const std::string& value, bool mark, std::int64_t lease);
+std::string leave_request(const claim_keys& at, const std::string& value, bool mark, std::int64_t lease);
 // Takes away what has not changed since.
 // Of several at once, whatever their values. The mark of each that has a lease here is left.
 struct leaver {
-    place at;
+    claim_keys at;
     std::int64_t mark_on = 0;
 };
 std::string leave_together_request(const std::vector<leaver>& all);
@@ -115,10 +116,12 @@ std::string take_away_request(const std::string& key, std::int64_t modified);
 // Moves what has not changed since to another lease.
 std::string move_request(const std::string& key, std::int64_t modified, const std::string& value, std::int64_t lease);
 // Takes the place of the claim with the old key, if all the guards are the ones that were read and the floor is.
-std::string exchange_request(const place& at, const std::string& value, std::int64_t lease, const std::string& old_key,
-                             const std::vector<const entry*>& guards, std::uint64_t floor);
+std::string exchange_request(const claim_keys& at, const std::string& value, std::int64_t lease,
+                             const std::string& old_key, const std::vector<const stored_claim*>& guards,
+                             std::uint64_t floor);
 // Writes what was read once more, and the floor with it, if that has not changed.
-std::string stamp_request(const entry& mine, const std::string& value, std::uint64_t floor, const std::string& folder);
+std::string stamp_request(const stored_claim& mine, const std::string& value, std::uint64_t floor,
+                          const std::string& folder);
 // If nobody is in the line.
 std::string wipe_floor_request(const std::string& folder);
 std::string remove_request(const std::string& key);
@@ -129,10 +132,10 @@ struct txn_reply {
     bool read = false;  // it could be read at all
     bool succeeded = false;
     std::int64_t revision = 0;
-    std::optional<line> found{};          // if it read a line
-    std::optional<std::int64_t> lease{};  // of the key that was removed
-    std::string removed{};                // its value
-    bool marked = false;                  // it was released before
+    std::optional<line_snapshot> found{};  // if it read a line
+    std::optional<std::int64_t> lease{};   // of the key that was removed
+    std::string removed{};                 // its value
+    bool marked = false;                   // it was released before
 };
 txn_reply read_txn(const key_layout& keys, std::string_view folder, const std::string& bytes);
 

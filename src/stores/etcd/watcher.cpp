@@ -14,6 +14,11 @@ constexpr milliseconds swept_after{500};
 
 }  // namespace
 
+watcher::watcher(std::shared_ptr<members> cluster, spi::clock& clock)
+    : cluster_(std::move(cluster)),
+      clock_(clock),
+      stream_(method::watch, reopening_stream::after_end::reopen, cluster_, clock_, mutex_) {}
+
 std::string watcher::request_for(const watch_table::actions::watch& one) {
     return encoded(rpc::watch_create{.key = one.key, .start_revision = one.from, .watch_id = one.which});
 }
@@ -38,15 +43,15 @@ void watcher::cancel(number waiting) {
 // Requests are said in the order of what led to them, so still under the lock; stream::say() calls nobody. Without a stream
 // they are said when there is one.
 void watcher::act(lock held, watch_table::actions what) {
-    const bool open_now = !stream_ && !what.begin.empty() && !std::exchange(opening_, true);
-    if (stream_) {
-        for (const auto& one : what.begin) stream_->say(request_for(one));
-        for (const number which : what.end) stream_->say(encoded(rpc::watch_cancel{which}));
-        stream_->expect(all_.awaited());
+    const bool open = !what.begin.empty() && stream_.begin_opening(held);
+    if (const auto& over = stream_.current(held)) {
+        for (const auto& one : what.begin) over->say(request_for(one));
+        for (const number which : what.end) over->say(encoded(rpc::watch_cancel{which}));
+        over->expect(all_.awaited());
     }
     const bool sweep = all_.idle() && !std::exchange(sweeping_, true);
     held.unlock();
-    if (open_now) open();
+    if (open) stream_.open(shared_from_this());
     if (sweep) sweep_later();
     for (auto& each : what.tell) each();
 }
@@ -76,27 +81,10 @@ void watcher::sweep_later() {
     });
 }
 
-// Whoever sets `opening_` calls it. All that is watched is asked for anew.
-void watcher::open() {
-    std::uint64_t made = 0;
-    {
-        std::scoped_lock guard{mutex_};
-        made = ++stream_number_;
-    }
-    auto over = cluster_->open(method::watch, {.heard =
-                                                   [weak = weak_from_this()](const std::string& message) {
-                                                       if (const auto self = weak.lock()) self->heard(message);
-                                                   },
-                                               .ended =
-                                                   [weak = weak_from_this(), made](const rpc_result&) {
-                                                       if (const auto self = weak.lock()) self->ended(made);
-                                                   }});
-    std::scoped_lock guard{mutex_};
-    if (stream_number_ != made) return;  // it has ended already
-    opening_ = false;
-    stream_ = over;
-    for (const auto& one : all_.reopened().begin) over->say(request_for(one));
-    over->expect(all_.awaited());
+// All that is watched is asked for anew.
+void watcher::opened(stream& fresh, const lock&) {
+    for (const auto& one : all_.reopened().begin) fresh.say(request_for(one));
+    fresh.expect(all_.awaited());
 }
 
 void watcher::heard(const std::string& message) {
@@ -114,7 +102,6 @@ void watcher::heard(const std::string& message) {
             });
         return;
     }
-    failures_ = 0;
     watch_table::actions next;
     if (reply.created) next = all_.created(reply.watch_id, reply.revision, clock_.now());
     std::int64_t last = 0;
@@ -122,21 +109,6 @@ void watcher::heard(const std::string& message) {
         if (one.deleted) last = std::max(last, one.kv.mod_revision);
     if (last != 0) next = all_.deleted(reply.watch_id, last, clock_.now());
     act(std::move(held), std::move(next));
-}
-
-void watcher::ended(std::uint64_t which) {
-    milliseconds pause{};
-    {
-        std::scoped_lock guard{mutex_};
-        if (which != stream_number_) return;
-        ++stream_number_;
-        stream_.reset();
-        opening_ = true;
-        pause = milliseconds{10} * (1 << std::min(failures_++, 7u));
-    }
-    clock_.at(clock_.now() + pause, [weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->cluster_->guarded([&] { self->open(); });
-    });
 }
 
 }  // namespace mortise::inline v0::stores::etcd

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "stores/etcd/members.hpp"
+#include "stores/etcd/reopening_stream.hpp"
 #include "stores/etcd/watch_table.hpp"
 
 #include <mortise/config.hpp>
@@ -16,24 +17,22 @@
 namespace mortise::inline v0::stores::etcd {
 
 // From any thread. What is told may be told before watch() returns.
-class watcher : public std::enable_shared_from_this<watcher> {
+class watcher final : public std::enable_shared_from_this<watcher>, public stream_user {
 public:
     using number = watch_table::number;
     using begins = watch_table::begins;
 
-    watcher(std::shared_ptr<members> cluster, spi::clock& clock) : cluster_(std::move(cluster)), clock_(clock) {}
+    watcher(std::shared_ptr<members> cluster, spi::clock& clock);
 
     // See watch_table::wait().
     number watch(std::string key, std::int64_t read_at, begins how, spi::duration look, unique_function<void()> told);
     void cancel(number waiting);
 
 private:
-    using lock = std::unique_lock<std::mutex>;
-
     void act(lock held, watch_table::actions what);
-    void open();
-    void heard(const std::string& message);
-    void ended(std::uint64_t which);
+    void opened(stream& fresh, const lock& held) override;
+    void heard(const std::string& message) override;
+    void ended(lock) override {}  // what is watched is watched again on the next
     void look_later(number waiting, spi::time_point when);
     void sweep_later();
     static std::string request_for(const watch_table::actions::watch& one);
@@ -44,10 +43,7 @@ private:
     std::mutex mutex_;
     watch_table all_;
     bool sweeping_ = false;
-    std::shared_ptr<stream> stream_;
-    std::uint64_t stream_number_ = 0;
-    bool opening_ = false;
-    unsigned failures_ = 0;
+    reopening_stream stream_;
 };
 
 }  // namespace mortise::inline v0::stores::etcd

@@ -3,8 +3,8 @@
 #include "base/text.hpp"
 #include "stores/host/ledger_check.hpp"
 #include "stores/host/named_state.hpp"
-#include "stores/host/place.hpp"
 #include "stores/host/reaper.hpp"
+#include "stores/host/store_directory.hpp"
 
 #include <mortise/boot_clock.hpp>
 #include <mortise/error.hpp>
@@ -24,12 +24,12 @@ using enum finding::grade;
 
 constexpr std::uint64_t little_room = 16u << 20;
 
-finding location_of(const place& where) {
+finding location_of(const store_directory& where) {
     if (!where.shared) return {good, "in " + where.directory + ", for this user's processes on this machine", {}};
     return {good, "in " + where.directory + ", for whoever may write that directory", {}};
 }
 
-std::optional<finding> free_space_of(const place& where) {
+std::optional<finding> free_space_of(const store_directory& where) {
     struct statvfs fs {};
     if (::statvfs(where.directory.c_str(), &fs) != 0) return std::nullopt;
     const std::uint64_t free = static_cast<std::uint64_t>(fs.f_bavail) * fs.f_frsize;
@@ -38,7 +38,7 @@ std::optional<finding> free_space_of(const place& where) {
                    "make room: new names and waiters need blocks of 512 bytes"};
 }
 
-std::optional<finding> file_system_of(const place& where) {
+std::optional<finding> file_system_of(const store_directory& where) {
     struct statfs fs {};
     if (::statfs(where.directory.c_str(), &fs) != 0 || fs.f_type != TMPFS_MAGIC) return std::nullopt;
     return finding{note, "on a file system in memory: detached claims end with the machine, as do all others", {}};
@@ -88,7 +88,7 @@ std::vector<finding> contents(ledger& records) {
 
 }  // namespace
 
-std::vector<finding> diagnose(const place& where, ledger& records) {
+std::vector<finding> diagnose(const store_directory& where, ledger& records) {
     std::vector<finding> found{location_of(where)};
     if (auto more = file_system_of(where)) found.push_back(*std::move(more));
     if (auto more = free_space_of(where)) found.push_back(*std::move(more));

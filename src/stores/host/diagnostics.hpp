@@ -9,8 +9,8 @@
 namespace mortise::inline v0::stores::host {
 
 class ledger;
-struct place;
+struct store_directory;
 
-std::vector<finding> diagnose(const place& where, ledger& records);
+std::vector<finding> diagnose(const store_directory& where, ledger& records);
 
 }  // namespace mortise::inline v0::stores::host

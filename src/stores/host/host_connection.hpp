@@ -3,8 +3,8 @@
 #pragma once
 
 #include "stores/host/ledger.hpp"
-#include "stores/host/place.hpp"
 #include "stores/host/session_id.hpp"
+#include "stores/host/store_directory.hpp"
 #include "stores/host/wake_pipes.hpp"
 
 #include <mortise/config.hpp>
@@ -19,7 +19,7 @@ namespace mortise::inline v0::stores::host {
 
 class host_connection {
 public:
-    host_connection(place where, spi::clock& clock) : where_(std::move(where)), clock_(clock) {}
+    host_connection(store_directory where, spi::clock& clock) : where_(std::move(where)), clock_(clock) {}
 
     // Connects unless it is connected. `woken` is called by the io thread when another client has sent something, with whether a
     // hold was lost. `first` is called once, connected but for that; if it throws, the next open() calls it again. Throws
@@ -41,12 +41,12 @@ public:
     // Nobody is woken from now on. False: there was nothing to close.
     bool stop_listening() noexcept;
 
-    const place& where() const noexcept { return where_; }
+    const store_directory& where() const noexcept { return where_; }
 
 private:
     void join(process_slots::urgency when, std::function<void(bool lost)> woken);
 
-    const place where_;
+    const store_directory where_;
     spi::clock& clock_;
     std::mutex opening_;
     std::atomic<bool> open_{false};

@@ -7,9 +7,9 @@
 #include "stores/host/operator_log.hpp"
 #include "stores/host/own_claims.hpp"
 #include "stores/host/pending_claims.hpp"
-#include "stores/host/place.hpp"
 #include "stores/host/promises.hpp"
 #include "stores/host/reaper.hpp"
+#include "stores/host/store_directory.hpp"
 #include "stores/host/temporary_error.hpp"
 #include "stores/host/wait_slots.hpp"
 
@@ -52,7 +52,7 @@ thread_local struct {
 
 class host_store final : public spi::store {
 public:
-    host_store(place where, const spi::context& context)
+    host_store(store_directory where, const spi::context& context)
         : context_(context),
           from_(std::make_shared<base::whereabouts>(base::whereabouts{context.host, context.pid})),
           link_(std::move(where), context.clock) {}
@@ -521,7 +521,7 @@ void host_store::abandon_claims() {
 }  // namespace
 
 spi::store_factory open(const base::url& address) {
-    return [where = place::of(address)](const spi::context& context) {
+    return [where = store_directory::of(address)](const spi::context& context) {
         return std::make_unique<host_store>(where, context);
     };
 }

@@ -7,7 +7,7 @@
 
 namespace mortise::inline v0::stores::host {
 
-// "host:" or "host:/directory" (see place.hpp). Reading the address touches no disk.
+// "host:" or "host:/directory" (see store_directory.hpp). Reading the address touches no disk.
 spi::store_factory open(const base::url& address);
 
 }  // namespace mortise::inline v0::stores::host

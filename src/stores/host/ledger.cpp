@@ -2,7 +2,7 @@
 
 namespace mortise::inline v0::stores::host {
 
-ledger::ledger(const place& where)
+ledger::ledger(const store_directory& where)
     : file_(where),
       slots_(file_.descriptor(),
              process_slots::shared_part{file_.header().slot_records, file_.header().reader,

@@ -4,8 +4,8 @@
 
 #include "stores/host/ledger_file.hpp"
 #include "stores/host/ledger_lock.hpp"
-#include "stores/host/place.hpp"
 #include "stores/host/process_slots.hpp"
+#include "stores/host/store_directory.hpp"
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
@@ -19,7 +19,7 @@ namespace mortise::inline v0::stores::host {
 
 class ledger {
 public:
-    explicit ledger(const place& where);
+    explicit ledger(const store_directory& where);
 
     // Takes a process slot, unless this process has one. Throws temporary_error if all are taken.
     void acquire_slot(process_slots::urgency when);

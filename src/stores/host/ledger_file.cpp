@@ -38,7 +38,7 @@ bool beyond_the_limit_of_file_size(std::uint64_t size) {
 
 }  // namespace
 
-ledger_file::ledger_file(const place& where) : where_(where), map_(where.directory) {
+ledger_file::ledger_file(const store_directory& where) : where_(where), map_(where.directory) {
     static_assert(sizeof(zeros_) == block_size);
     const int directory = where_.open_directory();
     try {

@@ -12,7 +12,7 @@
 
 #include "stores/host/format.hpp"
 #include "stores/host/mapped_file.hpp"
-#include "stores/host/place.hpp"
+#include "stores/host/store_directory.hpp"
 
 #include <mortise/config.hpp>
 #include <mortise/error.hpp>
@@ -34,12 +34,12 @@ inline constexpr std::chrono::milliseconds ledger_patience{2000};
 class ledger_file {
 public:
     // Throws errc::unreachable, errc::exhausted, temporary_error.
-    explicit ledger_file(const place& where);
+    explicit ledger_file(const store_directory& where);
     ~ledger_file();
     ledger_file(const ledger_file&) = delete;
     ledger_file& operator=(const ledger_file&) = delete;
 
-    const place& where() const noexcept { return where_; }
+    const store_directory& where() const noexcept { return where_; }
     int descriptor() const noexcept { return file_; }
     bool is_open() const noexcept;  // false: somebody closed our descriptor
 
@@ -79,7 +79,7 @@ private:
     void make_room(std::uint64_t from, std::uint64_t to) const;
     void begin_anew();
 
-    const place where_;
+    const store_directory where_;
     mapped_file map_;
     int directory_ = -1;
     int file_ = -1;

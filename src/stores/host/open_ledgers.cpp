@@ -47,7 +47,7 @@ bool opened_by_others(const struct stat& file) {
     return false;
 }
 
-std::shared_ptr<ledger> opened(const place& where) {
+std::shared_ptr<ledger> opened(const store_directory& where) {
     // Never emptied: see the header. A file that was deleted and made anew is another one. A child of fork has no process
     // slot, so it starts anew.
     struct registry {
@@ -85,13 +85,13 @@ std::shared_ptr<ledger> opened(const place& where) {
 
 }  // namespace
 
-std::shared_ptr<ledger> open_ledger(const place& where, process_slots::urgency when) {
+std::shared_ptr<ledger> open_ledger(const store_directory& where, process_slots::urgency when) {
     auto found = opened(where);
     found->acquire_slot(when);
     return found;
 }
 
-std::shared_ptr<ledger> open_ledger_to_read(const place& where) {
+std::shared_ptr<ledger> open_ledger_to_read(const store_directory& where) {
     return opened(where);
 }
 

@@ -1,7 +1,7 @@
 #include "stores/host/operator_log.hpp"
 
 #include "base/descriptors.hpp"
-#include "stores/host/place.hpp"
+#include "stores/host/store_directory.hpp"
 
 #include <ctime>
 #include <exception>
@@ -28,7 +28,7 @@ std::string time_of_day() {
 
 }  // namespace
 
-void log_operation(const place& where, std::string_view line) noexcept {
+void log_operation(const store_directory& where, std::string_view line) noexcept {
     try {
         const base::standard_descriptors_taken out_of_the_way;
         const int directory = where.open_directory();

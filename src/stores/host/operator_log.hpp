@@ -7,10 +7,10 @@
 
 namespace mortise::inline v0::stores::host {
 
-struct place;
+struct store_directory;
 
 // Appends one line, with the time in front, to the file `record`. Past a mebibyte the old one is kept as `record.old`, and a
 // new one begun. Best effort: what was done is done, whether or not it can be written down.
-void log_operation(const place& where, std::string_view line) noexcept;
+void log_operation(const store_directory& where, std::string_view line) noexcept;
 
 }  // namespace mortise::inline v0::stores::host

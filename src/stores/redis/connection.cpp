@@ -31,7 +31,7 @@ void connection::move_to(const endpoint& where) {
     if (where == to_.where || is_ == state::closed) return;
     to_.where = where;
     failures_ = 0;
-    if (line_) {
+    if (transport_) {
         doom({errc::unreachable, "is no longer asked; " + where.shown() + " is", false, trouble::remedy::told});
     } else if (is_ != state::idle) {
         connect();
@@ -77,7 +77,7 @@ void connection::send(std::string_view bytes, std::span<handler> done) {
     for (handler& one : done) one(failed);
 }
 
-bool connection::took(const line& from, std::size_t bytes) {
+bool connection::took(const transport_ptr& from, std::size_t bytes) {
     input_.filled(bytes);
     reply answer;
     while (true) {
@@ -85,7 +85,7 @@ bool connection::took(const line& from, std::size_t bytes) {
         if (parsed == reader::parse_status::more) return true;
         if (parsed == reader::parse_status::broken) {
             lock held{mutex_};
-            if (from != line_) return false;
+            if (from != transport_) return false;
             if (is_ == state::greeting) {
                 broke(held, {errc::unreachable,
                              "what it says is not Redis' protocol; is the port right? If it speaks TLS, write "
@@ -105,7 +105,7 @@ bool connection::took(const line& from, std::size_t bytes) {
         handler done;
         {
             lock held{mutex_};
-            if (from != line_) return false;
+            if (from != transport_) return false;
             heard_ = clock_.now();
             if (is_ == state::greeting) {
                 held.unlock();
@@ -133,14 +133,14 @@ void connection::look_for_late(lock&) {
 
 void connection::established(lock& held) {
     is_ = state::greeting;
-    const line to = line_;
+    const transport_ptr to = transport_;
     held.unlock();
     handshake_ = handshake{settings_, plan_};
     const std::string& bytes = handshake_.bytes();
     const net::transport::result answer = to->write(bytes);  // a fresh socket takes more than this
     held.lock();
-    if (to != line_) return;
-    if (answer.is != net::transport::outcome::done || answer.bytes != bytes.size())
+    if (to != transport_) return;
+    if (answer.is != net::transport::status::done || answer.bytes != bytes.size())
         broke(held, {errc::unreachable, answer.why.empty() ? "takes no greeting" : answer.why});
 }
 

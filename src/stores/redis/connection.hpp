@@ -69,7 +69,7 @@ private:
 
     // On the thread that reads, without it.
     std::span<char> space() override { return input_.space(); }
-    bool took(const line& from, std::size_t bytes) override;
+    bool took(const transport_ptr& from, std::size_t bytes) override;
     bool greeted(const reply& answer);
 
     const settings settings_;

@@ -26,7 +26,7 @@ std::string reason_of_curator(std::string_view what) {
     if (what == "exclusion.names_that_look_alike_do_not_meet")
         return "names are paths of nodes, as for Curator, so that some that look alike are no names at all";
     if (what == "upgrades" || what == "shared.there_is_one_upgradeable_read_at_a_time" ||
-        what == "shared.readers_go_together_and_a_writer_alone")
+        what == "shared.an_upgradeable_read_goes_with_readers_and_not_with_a_writer")
         return "Curator's read-write lock has no upgradeable readers, and its nodes no way to mark them";
     return {};
 }

@@ -46,25 +46,25 @@ private:
     const std::string remove_;
 };
 
-place fresh_place(const settings& config, const std::string& where) {
+claim_keys fresh_keys(const settings& config, const std::string& where) {
     const std::string folder = folder_of(config, where);
     return {folder, folder + claim_id::random().hex(), folder + "gone"};
 }
 
 std::string value_at(const std::string& where) {
-    return entry{.host = "bench", .label = where}.value();
+    return stored_claim{.host = "bench", .label = where}.value();
 }
 
 // A Put of a key and a value as long as those of a claim.
 std::unique_ptr<baseline_end> put_end_at(const settings& config, const std::string& where) {
-    const place mine = fresh_place(config, where);
+    const claim_keys mine = fresh_keys(config, where);
     const rpc::put_request put{.key = mine.key, .value = value_at(where)};
     return std::make_unique<request_end>(config, method::put, encoded(put), mine.key);
 }
 
 // The transaction that a claim sends.
 std::unique_ptr<baseline_end> claim_end_at(const settings& config, const std::string& where) {
-    const place mine = fresh_place(config, where);
+    const claim_keys mine = fresh_keys(config, where);
     std::string enter = enter_request(mine, value_at(where), 0, entry_mode::anyhow);
     return std::make_unique<request_end>(config, method::txn, std::move(enter), mine.key);
 }

@@ -39,10 +39,10 @@ grpc_client::grpc_client(const settings& how)
     : settings_(how), line_(line_to(how)), session_(how.endpoint_of(0).shown(), how.tls.on) {
     while (true) {
         const net::transport::result reply = line_->establish();
-        if (reply.is == net::transport::outcome::done) break;
-        if (reply.is == net::transport::outcome::failed || reply.is == net::transport::outcome::closed)
+        if (reply.is == net::transport::status::done) break;
+        if (reply.is == net::transport::status::failed || reply.is == net::transport::status::closed)
             give_up(how.endpoints.front() + ": " + reply.why);
-        wait_for(reply.is == net::transport::outcome::wants_read ? POLLIN : POLLOUT, false);
+        wait_for(reply.is == net::transport::status::wants_read ? POLLIN : POLLOUT, false);
     }
     if (how.user.empty()) return;
     rpc::admission given;
@@ -91,11 +91,10 @@ void grpc_client::send() {
     std::string_view rest = out_;
     while (!rest.empty()) {
         const net::transport::result reply = line_->write(rest);
-        if (reply.is == net::transport::outcome::done) {
+        if (reply.is == net::transport::status::done) {
             rest.remove_prefix(reply.bytes);
-        } else if (reply.is == net::transport::outcome::wants_write ||
-                   reply.is == net::transport::outcome::wants_read) {
-            wait_for(reply.is == net::transport::outcome::wants_write ? POLLOUT : POLLIN, false);
+        } else if (reply.is == net::transport::status::wants_write || reply.is == net::transport::status::wants_read) {
+            wait_for(reply.is == net::transport::status::wants_write ? POLLOUT : POLLIN, false);
         } else {
             give_up("the connection broke: " + reply.why);
         }
@@ -105,9 +104,9 @@ void grpc_client::send() {
 void grpc_client::read(bool forever) {
     if (!line_->holds_more()) wait_for(POLLIN, forever);
     const net::transport::result got = line_->read(room_);
-    if (got.is == net::transport::outcome::closed || got.is == net::transport::outcome::failed)
+    if (got.is == net::transport::status::closed || got.is == net::transport::status::failed)
         give_up("the connection broke: " + got.why);
-    if (got.is != net::transport::outcome::done) return;
+    if (got.is != net::transport::status::done) return;
     events_.clear();
     if (!session_.take_in({room_.data(), got.bytes}, events_)) give_up("what the member says is not HTTP/2");
     for (grpc_session::event& each : events_) {

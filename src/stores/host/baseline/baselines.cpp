@@ -1,7 +1,7 @@
 #include "stores/host/baseline/baselines.hpp"
 
 #include "base/descriptors.hpp"
-#include "stores/host/place.hpp"
+#include "stores/host/store_directory.hpp"
 
 #include <mortise/error.hpp>
 
@@ -29,7 +29,7 @@ void check(int failure, const char* what) {
 
 class opened_file {
 public:
-    opened_file(const place& where, const std::string& name) {
+    opened_file(const store_directory& where, const std::string& name) {
         const base::standard_descriptors_taken out_of_the_way;
         const int directory = where.open_directory();
         const mode_t mode = where.file_mode(directory);
@@ -68,7 +68,7 @@ template <class T>
 class mapped_file {
 public:
     template <class Make>
-    mapped_file(const place& where, const std::string& name, Make&& make) {
+    mapped_file(const store_directory& where, const std::string& name, Make&& make) {
         opened_file file{where, name};
         const std::scoped_lock alone{file};  // closing would not unlock it: the mapping keeps the file open
         file.make_room(sizeof(content));
@@ -94,7 +94,7 @@ private:
 // The kernel's lock belongs to the open file, so each end has its own.
 class flock_end final : public baseline_end {
 public:
-    flock_end(const place& where, const std::string& name) : file_(where, name) {}
+    flock_end(const store_directory& where, const std::string& name) : file_(where, name) {}
     void lock() override { file_.lock(); }
     void unlock() override { file_.unlock(); }
 
@@ -104,7 +104,7 @@ private:
 
 class robust_end final : public baseline_end {
 public:
-    robust_end(const place& where, const std::string& name) : mutex_(where, name, make) {}
+    robust_end(const store_directory& where, const std::string& name) : mutex_(where, name, make) {}
     void lock() override { check(::pthread_mutex_lock(&*mutex_), "pthread_mutex_lock"); }
     void unlock() override { check(::pthread_mutex_unlock(&*mutex_), "pthread_mutex_unlock"); }
 
@@ -123,7 +123,7 @@ private:
 
 class futex_end final : public baseline_end {
 public:
-    futex_end(const place& where, const std::string& name, unsigned side)
+    futex_end(const store_directory& where, const std::string& name, unsigned side)
         : whose_(where, name, [](auto&) {}), mine_(side) {}
     ~futex_end() override {
         word().store(anybodys);
@@ -150,7 +150,8 @@ private:
 };
 
 template <class Make>
-baseline made_of(std::string name, baseline::kind is, const place& where, const std::string& prefix, Make make) {
+baseline made_of(std::string name, baseline::kind is, const store_directory& where, const std::string& prefix,
+                 Make make) {
     return {.name = std::move(name),
             .is = is,
             .open = [=](const std::string& at, unsigned side) -> std::unique_ptr<baseline_end> {
@@ -160,7 +161,7 @@ baseline made_of(std::string name, baseline::kind is, const place& where, const 
             .clear = [path = where.directory + "/" + prefix](const std::string& at) { ::unlink((path + at).c_str()); }};
 }
 
-store_usage usage_of(const place& where) {
+store_usage usage_of(const store_directory& where) {
     struct stat is {};
     if (::stat((where.directory + "/locks").c_str(), &is) != 0) return {.memory = 0};  // not used yet
     return {.memory = static_cast<std::uint64_t>(is.st_blocks) * 512};
@@ -169,18 +170,18 @@ store_usage usage_of(const place& where) {
 }  // namespace
 
 baselines make_baselines(const base::url& address) {
-    const place where = place::of(address);
+    const store_directory where = store_directory::of(address);
     using enum baseline::kind;
     return {.all = {made_of("flock(2)", lock, where, "baseline-flock-",
-                            [](const place& in, const std::string& file, unsigned) {
+                            [](const store_directory& in, const std::string& file, unsigned) {
                                 return std::make_unique<flock_end>(in, file);
                             }),
                     made_of("robust mutex", lock, where, "baseline-mutex-",
-                            [](const place& in, const std::string& file, unsigned) {
+                            [](const store_directory& in, const std::string& file, unsigned) {
                                 return std::make_unique<robust_end>(in, file);
                             }),
                     made_of("futex ping-pong", ping_pong, where, "baseline-futex-",
-                            [](const place& in, const std::string& file, unsigned side) {
+                            [](const store_directory& in, const std::string& file, unsigned side) {
                                 return std::make_unique<futex_end>(in, file, side);
                             })},
             .usage = [where] { return usage_of(where); }};

@@ -59,10 +59,10 @@ void resp_client::connect(const endpoint& where, const std::string& user, const 
     input_ = {};
     while (true) {
         const net::transport::result answer = line_->establish();
-        if (answer.is == net::transport::outcome::done) break;
-        if (answer.is == net::transport::outcome::failed || answer.is == net::transport::outcome::closed)
+        if (answer.is == net::transport::status::done) break;
+        if (answer.is == net::transport::status::failed || answer.is == net::transport::status::closed)
             fail(where.shown() + ": " + answer.why);
-        wait(answer.is == net::transport::outcome::wants_read ? POLLIN : POLLOUT, false);
+        wait(answer.is == net::transport::status::wants_read ? POLLIN : POLLOUT, false);
     }
     std::string bytes;
     if (password.empty()) {
@@ -88,11 +88,11 @@ const reply& resp_client::ask(std::string_view bytes) {
 void resp_client::send(std::string_view bytes) {
     while (!bytes.empty()) {
         const net::transport::result answer = line_->write(bytes);
-        if (answer.is == net::transport::outcome::done) {
+        if (answer.is == net::transport::status::done) {
             bytes.remove_prefix(answer.bytes);
-        } else if (answer.is == net::transport::outcome::wants_write ||
-                   answer.is == net::transport::outcome::wants_read) {
-            wait(answer.is == net::transport::outcome::wants_write ? POLLOUT : POLLIN, false);
+        } else if (answer.is == net::transport::status::wants_write ||
+                   answer.is == net::transport::status::wants_read) {
+            wait(answer.is == net::transport::status::wants_write ? POLLOUT : POLLIN, false);
         } else {
             fail("the connection broke: " + answer.why);
         }
@@ -113,8 +113,8 @@ const reply& resp_client::read(bool push, bool forever) {
         }
         wait(POLLIN, forever);
         const net::transport::result got = line_->read(input_.space());
-        if (got.is == net::transport::outcome::done) input_.filled(got.bytes);
-        if (got.is == net::transport::outcome::closed || got.is == net::transport::outcome::failed)
+        if (got.is == net::transport::status::done) input_.filled(got.bytes);
+        if (got.is == net::transport::status::closed || got.is == net::transport::status::failed)
             fail("the connection broke: " + got.why);
     }
 }

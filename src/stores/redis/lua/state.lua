@@ -334,7 +334,8 @@ local function grant_next(told)
     elseif not fits(w.weight, w.instead) then
       return
     else
-      local left = renewed(w.rest) and math.min(w.lease, told.grace) or w.lease
+      -- What takes the place of a hold lasts as long as that would have: its owner may not hear of this, and count on the old.
+      local left = not old and renewed(w.rest) and math.min(w.lease, told.grace) or w.lease
       local counter = math.max(s.last + 1, now)
       local reached = redis.call('PUBLISH', channel,
         struct.pack(FORMAT('VERDICT ID GRANT c0'), 'G', w.id, GRANT_with{lease = w.lease}, key))

@@ -1,4 +1,4 @@
-#include "stores/host/place.hpp"
+#include "stores/host/store_directory.hpp"
 
 #include <mortise/error.hpp>
 
@@ -30,7 +30,7 @@ void check_file_system(int fd, const std::string& directory) {
 
 }  // namespace
 
-place place::of(const base::url& address) {
+store_directory store_directory::of(const base::url& address) {
     const bool plain = address.hosts.empty() && address.query.empty();
     if (!plain || (!address.path.empty() && address.path.front() != '/'))
         throw error(errc::bad_url, "store address '" + address.masked() +
@@ -39,7 +39,7 @@ place place::of(const base::url& address) {
     return {"/var/tmp/mortise-" + std::to_string(::geteuid()), false};
 }
 
-int place::open_directory() const {
+int store_directory::open_directory() const {
     if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
         fail(directory, std::string("cannot make it: ") + std::strerror(errno));
     const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | (shared ? 0 : O_NOFOLLOW));
@@ -57,7 +57,7 @@ int place::open_directory() const {
     return fd;
 }
 
-mode_t place::file_mode(int directory_fd) const {
+mode_t store_directory::file_mode(int directory_fd) const {
     struct stat is {};
     if (!shared || ::fstat(directory_fd, &is) != 0) return 0600;
     return (is.st_mode & 0666) | 0600;

@@ -13,13 +13,13 @@ class list_poller;
 
 // A running client::watch. Move-only. Destroying it ends the watch: no callback starts afterwards, and a running one is
 // waited for, unless it is the one that destroys the handle. It may outlive the client, and then watches nothing.
-class MORTISE_API watching {
+class MORTISE_API watch {
 public:
-    watching() noexcept;  // watches nothing
-    explicit watching(std::shared_ptr<core::list_poller> begun) noexcept;
-    watching(watching&&) noexcept;
-    watching& operator=(watching&&) noexcept;  // ends its previous watch
-    ~watching();
+    watch() noexcept;  // watches nothing
+    explicit watch(std::shared_ptr<core::list_poller> begun) noexcept;
+    watch(watch&&) noexcept;
+    watch& operator=(watch&&) noexcept;  // ends its previous watch
+    ~watch();
 
 private:
     std::shared_ptr<core::list_poller> poller_;

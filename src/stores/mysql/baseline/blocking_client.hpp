@@ -1,0 +1,33 @@
+// The blocking calls of libmariadb.
+#pragma once
+
+#include "stores/mysql/settings.hpp"
+
+#include <mortise/config.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mortise::inline v0::stores::mysql {
+
+// A connection of its own. All verbs throw errc::unreachable.
+class blocking_client {
+public:
+    explicit blocking_client(const settings& how);
+    ~blocking_client();
+
+    // The first column of the first row; empty if there is none.
+    std::string ask(const std::string& statement);
+
+    // A statement with bytes as its parameters: prepared once, its number is returned.
+    std::size_t prepare(const std::string& statement);
+    // How many rows it changed.
+    std::uint64_t run(std::size_t prepared, std::vector<std::string> bound);
+
+private:
+    struct handle;
+    std::unique_ptr<handle> inside_;
+};
+
+}  // namespace mortise::inline v0::stores::mysql

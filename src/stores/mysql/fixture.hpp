@@ -1,0 +1,11 @@
+// A MariaDB server for the tests.
+#pragma once
+
+#include <mortise/config.hpp>
+#include <mortise/spi/fixture.hpp>
+
+namespace mortise::inline v0::stores::mysql {
+
+spi::fixtures make_fixtures();
+
+}  // namespace mortise::inline v0::stores::mysql

@@ -1,0 +1,16 @@
+// The routines and statements of MySQL and MariaDB for claims that are rows of a table.
+#pragma once
+
+#include "stores/sql/row_dialect.hpp"
+
+#include <mortise/config.hpp>
+
+namespace mortise::inline v0::stores::mysql {
+
+// Tables and routines begin with mortise_, in the database of the connection.
+sql::row_dialect row_dialect();
+
+// Blocks until a claim has left its line, or for some time: its id, seconds.
+const sql::statement& await_row();
+
+}  // namespace mortise::inline v0::stores::mysql

@@ -1,0 +1,11 @@
+// PostgreSQL without Mortise, for `mortise bench`.
+#pragma once
+
+#include "base/url.hpp"
+#include "baseline/baseline.hpp"
+
+namespace mortise::inline v0::stores::postgres {
+
+baselines make_baselines(const base::url& address);
+
+}  // namespace mortise::inline v0::stores::postgres

@@ -1,0 +1,52 @@
+// One claim of this client, from its first request to its release.
+#pragma once
+
+#include "base/line.hpp"
+#include "base/queued_claim.hpp"
+#include "stores/sql/deferred_calls.hpp"
+#include "stores/sql/row_line.hpp"
+
+#include <mortise/claim_id.hpp>
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mortise::inline v0::stores::sql {
+
+struct row_claim {
+    explicit row_claim(const base::queued_claim::rules& rules) : machine(rules) {}
+
+    std::string name{};
+    base::line_entry entry{};  // as it was asked for
+    spi::duration lease{};
+    std::string label{};
+    bool detached = false;  // outlives this client
+    bool queues = false;    // as it was last asked for
+
+    base::queued_claim machine;  // what to do next
+
+    bool confirmed = false;          // its row says that it was granted
+    spi::time_point counted_from{};  // a time before that
+    bool read_whole = false;         // what is near does not tell how it stands
+
+    std::vector<spi::reply<spi::claim_answer>> claimers{};
+    std::vector<spi::reply<spi::release_answer>> releasers{};
+
+    void answer(const spi::claim_answer& reply, deferred_calls& later);
+    void answer_release(spi::release_answer reply, deferred_calls& later);
+    spi::grant grant(std::uint64_t counter) const;
+};
+using row_claim_ptr = std::shared_ptr<row_claim>;
+
+base::queued_claim::rules rules_of(const base::line_entry& claim);
+
+// What a line says about a claim. `leaves` tells which claims of this client are on their way out. None if more of the line has
+// to be read.
+std::optional<base::queued_claim::line_view> view_of(const row_claim& claim, const row_line& line,
+                                                     const std::function<bool(const claim_id&)>& leaves);
+
+}  // namespace mortise::inline v0::stores::sql
