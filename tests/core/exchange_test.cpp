@@ -6,6 +6,8 @@
 #include <mortise/shared_mutex.hpp>
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -17,21 +19,23 @@ using namespace std::chrono_literals;
 
 class exchange : public ::testing::Test {
 protected:
+    // Shared with the completion: whoever still waits is answered when the client closes, after the answers have gone.
     struct answer {
-        std::optional<attempt> got;
-        std::error_code reason() const { return got ? got->reason() : std::error_code{}; }
-        bool granted() const { return got && *got; }
-        client::completion done() {
-            return [this](attempt is) { got.emplace(std::move(is)); };
+        std::shared_ptr<std::optional<attempt>> got = std::make_shared<std::optional<attempt>>();
+        std::error_code reason() const { return *got ? (*got)->reason() : std::error_code{}; }
+        bool granted() const { return *got && **got; }
+        bool valid() const { return granted() && (**got)->valid(); }
+        client::completion done() const {
+            return [into = got](attempt is) { into->emplace(std::move(is)); };
         }
     };
 
     // Passes time in small steps, and counts those in which `old` was valid though a stranger was inside.
-    int overlaps(const hold& old, answer& stranger, std::chrono::milliseconds during) {
+    int overlaps(const hold& old, const answer& stranger, std::chrono::milliseconds during) {
         int found = 0;
         for (auto passed = 0ms; passed < during; passed += 10ms) {
             world.advance(10ms);
-            found += old.valid() && stranger.granted() && (*stranger.got)->valid();
+            found += old.valid() && stranger.valid();
         }
         return found;
     }
@@ -116,7 +120,7 @@ TEST_F(exchange, a_downgrade_that_was_made_but_not_heard_of_lets_nobody_in_besid
     EXPECT_EQ(mine_is.reason(), errc::unreachable);
     EXPECT_TRUE(theirs_is.granted());
     EXPECT_FALSE(old.valid());
-    theirs_is.got.reset();
+    theirs_is.got->reset();
     EXPECT_TRUE(world.empty());
 }
 
@@ -146,7 +150,7 @@ TEST_F(exchange, that_never_arrived_leaves_the_old_hold_as_it_was) {
         world.advance(1s);
         EXPECT_TRUE(again.granted());
         EXPECT_FALSE(old.valid());
-        again.got.reset();
+        again.got->reset();
         world.settle();
         EXPECT_TRUE(world.empty());
     }
