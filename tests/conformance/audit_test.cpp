@@ -7,6 +7,7 @@
 #include "support/crowd.hpp"
 #include "support/miserly_store.hpp"
 #include "support/sanitizers.hpp"
+#include "support/tapped_client.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/spi/client.hpp>
@@ -14,6 +15,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <iostream>
+#include <latch>
+#include <memory>
+#include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -43,6 +47,33 @@ protected:
     }
 };
 EVERY_STORE(audits);
+
+// A call that is given up just as it is asked for: claim and release come from two threads, in any order.
+TEST_P(audits, find_nothing_of_a_claim_that_its_release_met) {
+    constexpr int rounds = under_asan || under_tsan ? 40 : 200;
+    struct round {
+        const std::string name;
+        const claim_id id = claim_id::random();
+        std::atomic<bool> answered{false};
+        std::atomic<bool> left{false};
+    };
+    tapped_client mine{store_at_url()};
+    mine.locks().acquire("warm").release();
+    for (int n = 0; n < rounds && !HasFailure(); ++n) {
+        const auto now = std::make_shared<round>(std::to_string(n));
+        std::latch together{2};
+        std::thread releaser{[&] {
+            together.arrive_and_wait();
+            mine.store().release(now->name, now->id, [now](spi::release_answer) { now->left = true; });
+        }};
+        together.arrive_and_wait();
+        mine.store().claim({.name = now->name, .id = now->id, .lease = 60s, .queue = n % 2 == 0},
+                           [now](const spi::claim_answer&) { now->answered = true; });
+        releaser.join();
+        EXPECT_TRUE(eventually([&] { return now->answered && now->left; })) << n;
+    }
+    EXPECT_TRUE(eventually([&] { return stored().empty(); })) << stored().size() << " left";
+}
 
 TEST_P(audits, see_what_the_store_keeps_and_whose_it_is) {
     client locks = make_client();

@@ -21,6 +21,7 @@ public:
           })) {}
 
     client& locks() { return locks_; }
+    spi::store& store() { return *store_; }
 
     // Takes it from its holder, as an operator would. False: nobody held it with that token.
     bool break_hold(const std::string& name, token held_with) {

@@ -109,8 +109,8 @@ claim_id claim_table::line_id_of(const claim_id& id) const {
 }
 
 // The first answer counts.
-void claim_table::remember(std::string_view name, const claim_id& id, std::optional<spi::release_answer> reply) {
-    const lock held{mutex_};
+void claim_table::remember(std::string_view name, const claim_id& id, std::optional<spi::release_answer> reply,
+                           const lock&) {
     const spi::time_point now = parts_->context.clock.now();
     const claim_id key = id_under(name, id);
     const base::ended_claim* before = ended_.find(key, now);
@@ -118,13 +118,11 @@ void claim_table::remember(std::string_view name, const claim_id& id, std::optio
         ended_.add(base::ended_claim::at(now, key, reply), now);
 }
 
-bool claim_table::was_released(std::string_view name, const claim_id& id) {
-    const lock held{mutex_};
+bool claim_table::was_released(std::string_view name, const claim_id& id, const lock&) {
     return ended_.find(id_under(name, id), parts_->context.clock.now()) != nullptr;
 }
 
-std::optional<spi::release_answer> claim_table::remembered(std::string_view name, const claim_id& id) {
-    const lock held{mutex_};
+std::optional<spi::release_answer> claim_table::remembered(std::string_view name, const claim_id& id, const lock&) {
     const base::ended_claim* ended = ended_.find(id_under(name, id), parts_->context.clock.now());
     if (ended == nullptr || ended->answer == base::ended_claim::not_asked) return std::nullopt;
     return static_cast<spi::release_answer>(ended->answer);

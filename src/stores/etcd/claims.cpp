@@ -57,13 +57,14 @@ void claims::start() {
     });
 }
 
+// Looked up and made under one lock: a release from another thread comes before that, and is remembered, or finds it.
 void claims::claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) {
-    if (table_->was_released(wanted.name, wanted.id)) return done({.is = claim_is::refused, .reason = errc::cancelled});
     record its;
     {
         const auto held = table_->locked();
-        its = table_->record_of(wanted, held);
+        if (!table_->was_released(wanted.name, wanted.id, held)) its = table_->record_of(wanted, held);
     }
+    if (!its) return done({.is = claim_is::refused, .reason = errc::cancelled});
     on(its, [&](machine& m) {
         its->asked.push_back(std::move(done));
         return m.ask(wanted.queue);
@@ -71,18 +72,21 @@ void claims::claim(const spi::claim_request& wanted, spi::reply<spi::claim_answe
 }
 
 void claims::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
-    if (const auto before = table_->remembered(name, id)) return done(*before);
     record its;
+    std::optional<spi::release_answer> before;
     {
         const auto held = table_->locked();
+        before = table_->remembered(name, id, held);
         its = table_->find(id, held);
+        if (its && its->name != name) its.reset();
+        if (!before && !its) table_->remember(name, id, std::nullopt, held);  // its claim may be on its way here
     }
-    if (its && its->name == name)
+    if (before) return done(*before);
+    if (its)
         return on(its, [&](machine& m) {
             its->released.push_back(std::move(done));
             return m.release();
         });
-    table_->remember(name, id, std::nullopt);  // its claim may be on its way here, from another thread
     removals_->remove_another(name, id,
                               [self = shared_from_this(), name = std::string(name), id,
                                done = std::move(done)](const std::optional<removals::removal>& how) mutable {
@@ -90,9 +94,14 @@ void claims::release(std::string_view name, const claim_id& id, spi::reply<spi::
                                   if (!how) return done(unknown);
                                   const bool others = how->others.value_or(false);
                                   const auto reply = how->was_there ? released : others ? taken_over : expired;
-                                  self->table_->remember(name, id, reply);
+                                  self->remember(name, id, reply);
                                   done(reply);
                               });
+}
+
+void claims::remember(std::string_view name, const claim_id& id, spi::release_answer reply) {
+    const auto held = table_->locked();
+    table_->remember(name, id, reply, held);
 }
 
 // Events.
@@ -161,7 +170,7 @@ void claims::carry_out(const record& claim, step now, const line_snapshot* found
                 break;
             case kind::released:
                 if (what.released_as != spi::release_answer::unknown)
-                    table_->remember(claim->name, claim->id, what.released_as);
+                    remember(claim->name, claim->id, what.released_as);
                 break;
             case kind::answer:
             case kind::granted:
@@ -400,7 +409,7 @@ void claims::old_gone(const record& claim) {
         if (old) lease_of_old = old->on;
     }
     if (!old) return;
-    table_->remember(old->name, old->id, spi::release_answer::released);
+    remember(old->name, old->id, spi::release_answer::released);
     on(old, [](machine& its) { return its.replaced(); });
     if (old->own_lease && lease_of_old) parts_->leases->revoke(lease_of_old->id, {});
 }
