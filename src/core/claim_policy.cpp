@@ -1,6 +1,7 @@
 #include "core/claim_policy.hpp"
 
 #include "base/limits.hpp"
+#include "base/spare_blocks.hpp"
 #include "base/text.hpp"
 
 #include <mortise/duration.hpp>
@@ -80,9 +81,10 @@ core::lease claim_policy::lease_of(const spi::grant& given, const claim_terms& t
                        given.counted_from);
 }
 
-claim_terms claim_policy::terms_of(claim& wanted) const {
+std::shared_ptr<const claim_terms> claim_policy::terms_of(claim& wanted) const {
     claim_options& o = wanted.options;
-    claim_terms terms;
+    auto settled = base::make_spared<claim_terms>();
+    claim_terms& terms = *settled;
     terms.name = wanted.name.take();
     terms.name_hash = std::hash<std::string_view>{}(terms.name);
     terms.label = o.label.empty() ? label_ : std::make_shared<const std::string>(o.label.take());
@@ -96,7 +98,7 @@ claim_terms claim_policy::terms_of(claim& wanted) const {
     terms.detached = o.kept_by == kept_by::lease;
     terms.shareable = options_.hand_over_turns > 1 && o.hand_over == hand_over::on && o.order == order::any &&
                       wanted.weight == wanted.capacity && terms.renewed && !terms.detached;
-    return terms;
+    return settled;
 }
 
 }  // namespace mortise::inline v0::core

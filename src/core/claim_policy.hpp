@@ -30,7 +30,7 @@ public:
     std::optional<refusal> not_promised(const claim& wanted) const;
 
     // Takes the strings out of `wanted`.
-    claim_terms terms_of(claim& wanted) const;
+    std::shared_ptr<const claim_terms> terms_of(claim& wanted) const;
 
     // The lease of a grant, as its holder may count on it.
     core::lease lease_of(const spi::grant& given, const claim_terms& terms) const;

@@ -37,7 +37,7 @@ bool may_be_there(const cohort& c) {
 }
 
 bool may_pass_on(const cohort& c, unsigned most_turns, spi::time_point now) {
-    if (!c.terms.shareable || c.line.empty() || c.turn + 1u >= most_turns) return false;
+    if (!c.shareable || c.line.empty() || c.turn + 1u >= most_turns) return false;
     if (!c.replaced_by.expired()) return false;  // the store may have ended it already
     if (c.lease.now_is() != lease::state::held) return false;
     return c.lease.deadline() - now >= c.lease.span() / 2;
@@ -85,7 +85,7 @@ claim_table::claim_table(const claim_policy& policy, process_identity here, even
     : policy_(policy), here_(std::move(here)), events_(events), looks_(looks), releases_(releases) {}
 
 void claim_table::shard::insert(const std::shared_ptr<cohort>& c) {
-    if (c->terms.shareable) {
+    if (c->shareable) {
         joinable.insert(c);
     } else {
         solo.insert(c);
@@ -93,7 +93,7 @@ void claim_table::shard::insert(const std::shared_ptr<cohort>& c) {
 }
 
 void claim_table::shard::erase(const cohort& c) {
-    if (c.terms.shareable) {
+    if (c.shareable) {
         joinable.erase(joinable.find(name_key(c.terms)));
     } else {
         solo.erase(solo.find(c.id));
@@ -118,11 +118,12 @@ std::vector<std::shared_ptr<cohort>> claim_table::shard::all() const {
     return both;
 }
 
-std::error_code claim_table::join(const std::shared_ptr<claimant>& call, claim_terms& terms,
-                                  std::shared_ptr<hold_keeper> keeper, const claimant* instead_of, spi::time_point now,
-                                  actions& todo) {
+std::error_code claim_table::join(const std::shared_ptr<claimant>& call,
+                                  const std::shared_ptr<const claim_terms>& terms, std::shared_ptr<hold_keeper> keeper,
+                                  const claimant* instead_of, spi::time_point now, actions& todo) {
     claimant::wait& w = *call->waiting;
-    shard& s = shard_of(terms.name_hash);
+    bool shareable = terms->shareable && instead_of == nullptr;
+    shard& s = shard_of(terms->name_hash);
     std::scoped_lock guard{s.mutex};
     std::error_code too_late;
     if (closed_.load()) {
@@ -137,12 +138,12 @@ std::error_code claim_table::join(const std::shared_ptr<claimant>& call, claim_t
         return too_late;
     }
     todo.now = now;
-    if (terms.shareable) {
-        const auto found = s.joinable.find(name_key(terms));
+    if (shareable) {
+        const auto found = s.joinable.find(name_key(*terms));
         if (found == s.joinable.end()) {
             // It is the first of its name.
-        } else if (!(*found)->terms.interchangeable(terms)) {
-            terms.shareable = false;  // other options: on its own
+        } else if (!(*found)->terms.interchangeable(*terms)) {
+            shareable = false;  // other options: on its own
         } else if (w.no_wait) {
             call->cohort = *found;
             call->is = claimant::phase::over;
@@ -155,7 +156,7 @@ std::error_code claim_table::join(const std::shared_ptr<claimant>& call, claim_t
             return {};
         }
     }
-    auto c = std::make_shared<core::cohort>(std::move(keeper), std::move(terms));
+    auto c = base::make_spared<core::cohort>(std::move(keeper), terms, shareable);
     if (instead_of != nullptr) replace(instead_of->cohort, c);
     call->cohort = c;
     w.place = c->line.insert(c->line.end(), call);
@@ -614,9 +615,9 @@ void claim_table::end(const std::shared_ptr<cohort>& c) {
 // Whoever is still in line goes on with a new claim.
 void claim_table::succeed(const std::shared_ptr<cohort>& c, actions& todo) {
     if (c->line.empty()) return;
-    auto next = std::make_shared<core::cohort>(c->keeper, c->terms);
+    auto next = base::make_spared<core::cohort>(c->keeper, c->agreed, c->shareable);
     next->line.swap(c->line);
-    if (!c->terms.shareable) next->line.front()->cohort = next;
+    if (!c->shareable) next->line.front()->cohort = next;
     if (c->instead_of) replace(c->instead_of, next);
     if (c->asked) {
         next->asked->failing_since = c->asked->failing_since;

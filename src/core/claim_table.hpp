@@ -77,10 +77,10 @@ public:
     claim_table(const claim_policy& policy, process_identity here, event_sink& events, schedule& looks,
                 release_log& releases);
 
-    // A call comes in. Not joined: it is over, for this reason, and the terms are untouched. `instead_of`: a hold that it
-    // is to take the place of.
-    std::error_code join(const std::shared_ptr<claimant>& call, claim_terms& terms, std::shared_ptr<hold_keeper> keeper,
-                         const claimant* instead_of, spi::time_point now, actions& todo);
+    // A call comes in. Not joined: it is over, for this reason. `instead_of`: a hold that it is to take the place of.
+    std::error_code join(const std::shared_ptr<claimant>& call, const std::shared_ptr<const claim_terms>& terms,
+                         std::shared_ptr<hold_keeper> keeper, const claimant* instead_of, spi::time_point now,
+                         actions& todo);
 
     // A waiting call gives up: its time is over, or it was cancelled, or `what` is the matter.
     actions leave(const std::shared_ptr<claimant>& call, std::size_t name_hash, errc why, const std::string& what,
@@ -170,8 +170,9 @@ private:
     // Every cohort that has not ended is in one of the two.
     struct shard {
         std::mutex mutex;
-        std::unordered_set<std::shared_ptr<cohort>, by_name, by_name> joinable;  // at most one per name
-        std::unordered_set<std::shared_ptr<cohort>, by_id, by_id> solo;
+        using allocator = base::spare_allocator<std::shared_ptr<cohort>>;
+        std::unordered_set<std::shared_ptr<cohort>, by_name, by_name, allocator> joinable;  // at most one per name
+        std::unordered_set<std::shared_ptr<cohort>, by_id, by_id, allocator> solo;
 
         void insert(const std::shared_ptr<cohort>& c);
         void erase(const cohort& c);

@@ -1,4 +1,5 @@
-// What makes two claims interchangeable.
+// What a claim demands of the store, settled once: all claims of a mutex share one object. And what makes two claims
+// interchangeable.
 #pragma once
 
 #include <mortise/claim.hpp>
@@ -28,6 +29,7 @@ struct claim_terms {
     bool shareable = false;  // may be handed over inside the process
 
     bool interchangeable(const claim_terms& other) const noexcept {
+        if (this == &other) return shareable;
         return shareable && other.shareable && capacity == other.capacity && lease == other.lease &&
                replicas == other.replicas && lazy == other.lazy && (label == other.label || *label == *other.label);
     }

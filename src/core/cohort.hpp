@@ -12,6 +12,7 @@
 // These are data, guarded by the mutex of the table's shard; only what valid() reads is atomic. The table decides.
 #pragma once
 
+#include "base/spare_blocks.hpp"
 #include "core/claim_terms.hpp"
 #include "core/hold_keeper.hpp"
 #include "core/lease.hpp"
@@ -36,7 +37,7 @@ namespace mortise::inline v0::core {
 
 class claimant;
 
-using call_queue = std::list<std::shared_ptr<claimant>>;
+using call_queue = std::list<std::shared_ptr<claimant>, base::spare_allocator<std::shared_ptr<claimant>>>;
 
 class cohort {
 public:
@@ -48,8 +49,12 @@ public:
         ended,      // lost, released or given up; the id is of no more use
     };
 
-    cohort(std::shared_ptr<hold_keeper> of, claim_terms wanted)
-        : keeper(std::move(of)), terms(std::move(wanted)), id(claim_id::random()) {}
+    cohort(std::shared_ptr<hold_keeper> of, std::shared_ptr<const claim_terms> wanted, bool joinable)
+        : keeper(std::move(of)),
+          agreed(std::move(wanted)),
+          terms(*agreed),
+          id(claim_id::random()),
+          shareable(joinable) {}
 
     bool waits() const noexcept { return is == state::asking || is == state::queued; }
 
@@ -57,11 +62,13 @@ public:
     bool would_queue() const;
 
     const std::shared_ptr<hold_keeper> keeper;  // none in tests of the table alone
-    const claim_terms terms;
+    const std::shared_ptr<const claim_terms> agreed;
+    const claim_terms& terms;
     const claim_id id;
+    const bool shareable;  // others may join: as its terms say, unless there was one of its name with other options
 
     // What only an unanswered claim needs; gone once it is granted.
-    struct request {
+    struct request : base::spared<request> {
         spi::time_point failing_since = spi::time_point::max();  // first of the requests without an answer
         std::optional<spi::standing> standing;                   // what the store last said of our chances
         spi::time_point heard{};                                 // when it did
@@ -114,7 +121,7 @@ public:
     enum class phase : unsigned char { waiting, holding, over };
 
     // What only a waiting call needs; gone once it is answered.
-    struct wait {
+    struct wait : base::spared<wait> {
         unique_function<void(attempt)> done;
         call_queue::iterator place;
         spi::time_point deadline = spi::time_point::max();

@@ -2,6 +2,7 @@
 
 #include "base/limits.hpp"
 #include "base/process.hpp"
+#include "base/spare_blocks.hpp"
 #include "core/blocking_call.hpp"
 #include "core/io_clock.hpp"
 #include "core/notifier_thread.hpp"
@@ -70,22 +71,43 @@ engine::engine(pass, const spi::store_factory& store, spi::world around, client_
 
 engine::~engine() = default;
 
-void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint32_t wait_slot,
-                   const std::shared_ptr<claimant>& instead_of, const called_by& by) {
-    if (forked()) return done(policy_.refuse(errc::forked, wanted.name));
+std::optional<refusal> engine::objection(const claim& wanted) const {
     base::check(wanted);
-    if (auto no = policy_.not_promised(wanted)) {
-        if (no->reason == errc::invalid_option) throw error(no->reason, no->describe());
-        return done(std::move(*no));
-    }
-    try {
-        if (!awake_.load(std::memory_order_relaxed)) clock_->at(clock_->now(), [] {});  // starts the io thread
+    auto no = policy_.not_promised(wanted);
+    if (no && no->reason == errc::invalid_option) throw error(no->reason, no->describe());
+    return no;
+}
+
+settled_claim engine::settled(claim& wanted) const {
+    settled_claim made{.wait = wanted.options.wait, .stop = wanted.options.stop.take()};
+    made.terms = policy_.terms_of(wanted);
+    return made;
+}
+
+settled_claim engine::settle(claim wanted) const {
+    policy_.check(wanted);
+    return settled(wanted);
+}
+
+void engine::start(claim wanted, unique_function<void(attempt)> done, const std::shared_ptr<claimant>& instead_of) {
+    if (forked()) return done(policy_.refuse(errc::forked, wanted.name));
+    if (auto no = objection(wanted)) return done(*std::move(no));
+    start(settled(wanted), std::move(done), 0, instead_of, {});
+}
+
+void engine::start(settled_claim wanted, unique_function<void(attempt)> done, std::uint32_t wait_slot,
+                   const std::shared_ptr<claimant>& instead_of, const called_by& by) {
+    if (!awake_.load(std::memory_order_relaxed)) {
+        try {
+            clock_->at(clock_->now(), [] {});  // starts the io thread
+        } catch (const error& e) {
+            return done(refusal{.reason = e.code(), .detail = e.what()});
+        }
         awake_.store(true, std::memory_order_relaxed);
-    } catch (const error& e) {
-        return done(refusal{.reason = e.code(), .detail = e.what()});
     }
 
-    auto call = std::make_shared<claimant>();
+    const claim_terms& terms = *wanted.terms;
+    auto call = base::make_spared<claimant>();
     const spi::time_point now = call->since = clock_->now();
     call->waiting = std::make_unique<claimant::wait>();
     claimant::wait& w = *call->waiting;
@@ -96,20 +118,16 @@ void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint3
         w.frames = by.frames;
         w.thread = this_thread_number();
     }
-    if (const auto wait = wanted.options.wait) {
-        w.no_wait = *wait == spi::duration::zero();
-        if (!w.no_wait && *wait < detail::for_ever) w.deadline = now + *wait;
+    if (wanted.wait) {
+        w.no_wait = *wanted.wait == spi::duration::zero();
+        if (!w.no_wait && *wanted.wait < detail::for_ever) w.deadline = now + *wanted.wait;
     }
-    std::stop_token stop = wanted.options.stop.take();
-    claim_terms terms = policy_.terms_of(wanted);
-    if (instead_of) terms.shareable = false;
-    const std::size_t name_hash = terms.name_hash;
     notifications_->emit(event_kind::claimed, terms.name);
 
     // Before anybody else knows of the call; a stop that arrives first is noted, and seen by join().
-    if (stop.stop_possible())
-        w.on_stop.emplace(std::move(stop),
-                          [this, self = weak_from_this(), caller = std::weak_ptr(call), of = name_hash] {
+    if (wanted.stop.stop_possible())
+        w.on_stop.emplace(std::move(wanted.stop),
+                          [this, self = weak_from_this(), caller = std::weak_ptr(call), of = terms.name_hash] {
                               const auto home = self.lock();
                               const auto waiting = caller.lock();
                               engine* const me = this;  // the answer destroys what was captured
@@ -118,26 +136,32 @@ void engine::start(claim wanted, unique_function<void(attempt)> done, std::uint3
                           });
 
     actions todo;
-    if (const auto too_late = table_.join(call, terms, shared_from_this(), instead_of.get(), now, todo)) {
+    if (const auto too_late = table_.join(call, wanted.terms, shared_from_this(), instead_of.get(), now, todo)) {
         notifications_->emit(event_kind::refused, terms.name, {}, too_late);
         return requester_.answer(*call, policy_.refuse(too_late, terms.name));
     }
     requester_.run(std::move(todo));
-    requester_.watch_deadline(call, name_hash);
+    requester_.watch_deadline(call, terms.name_hash);
 }
 
-attempt engine::acquire(claim wanted, const called_by& by, const std::shared_ptr<claimant>& instead_of) {
-    // Before the store is touched: its mutexes may be taken for ever by threads of the parent.
+attempt engine::acquire(claim wanted, const std::shared_ptr<claimant>& instead_of) {
     if (forked()) return policy_.refuse(errc::forked, wanted.name);
+    if (auto no = objection(wanted)) return *std::move(no);
+    return acquire(settled(wanted), {}, instead_of);
+}
+
+attempt engine::acquire(settled_claim wanted, const called_by& by, const std::shared_ptr<claimant>& instead_of) {
+    // Before the store is touched: its mutexes may be taken for ever by threads of the parent.
+    if (forked()) return policy_.refuse(errc::forked, wanted.terms->name);
     struct caller : spi::sleeper {
         std::optional<attempt> result;
     };
-    auto mine = std::make_shared<caller>();  // shared: whoever wakes it may be the last to look
+    const auto mine = base::make_spared<caller>();  // shared: whoever wakes it may be the last to look
     mine->wait_slot = this_thread_wait_slot();
     const blocking_call blocks{*store_};
     start(
         std::move(wanted),
-        [this, mine](attempt result) {
+        [this, mine](attempt&& result) {
             mine->result.emplace(std::move(result));
             store_->wake(*mine);
         },

@@ -29,6 +29,8 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,13 @@ struct called_by {
     reentry* frames = nullptr;  // where its locks are noted; outlives the call
 };
 
+// A claim whose terms have been checked, and how long this call waits for it.
+struct settled_claim {
+    std::shared_ptr<const claim_terms> terms{};
+    std::optional<spi::duration> wait{};
+    std::stop_token stop{};
+};
+
 class engine final : public spi::events, public hold_keeper, public std::enable_shared_from_this<engine> {
     struct pass {};  // only make() may construct
 
@@ -54,11 +63,16 @@ public:
 
     // `done` is called exactly once, from any thread, possibly before start returns. Throws for invalid arguments.
     // `wait_slot` is where the caller sleeps meanwhile, if it does (spi::sleeper).
-    void start(claim wanted, unique_function<void(attempt)> done, std::uint32_t wait_slot = 0,
-               const std::shared_ptr<claimant>& instead_of = nullptr, const called_by& by = {});
+    void start(claim wanted, unique_function<void(attempt)> done,
+               const std::shared_ptr<claimant>& instead_of = nullptr);
 
     // Blocks. `instead_of`: a hold on the same name that the new one takes the place of when it is granted.
-    attempt acquire(claim wanted, const called_by& by = {}, const std::shared_ptr<claimant>& instead_of = nullptr);
+    attempt acquire(claim wanted, const std::shared_ptr<claimant>& instead_of = nullptr);
+    attempt acquire(settled_claim wanted, const called_by& by = {},
+                    const std::shared_ptr<claimant>& instead_of = nullptr);
+
+    // For claims that are made again and again. Throws what they would be refused for.
+    settled_claim settle(claim wanted) const;
 
     void renew_early(const claimant& call) { requester_.renew_early(call.cohort); }  // and does not wait for the answer
 
@@ -91,6 +105,12 @@ public:
     void reconnected() override;
 
 private:
+    // What the store does not promise; throws for invalid arguments.
+    std::optional<refusal> objection(const claim& wanted) const;
+    settled_claim settled(claim& wanted) const;
+    void start(settled_claim wanted, unique_function<void(attempt)> done, std::uint32_t wait_slot,
+               const std::shared_ptr<claimant>& instead_of, const called_by& by);
+
     const client_options options_;
     const std::string host_;
     io_clock* own_clock_ = nullptr;  // set when clock_ is ours to stop; likewise the notifier

@@ -1,7 +1,5 @@
 #include "core/reentry.hpp"
 
-#include <atomic>
-
 namespace mortise::inline v0::core {
 
 owner_key this_thread_key() noexcept {
@@ -14,16 +12,18 @@ owner_key this_thread_key() noexcept {
 auto reentry::find(const hashed_name& at, owner_key who) noexcept -> frame* {
     const key_view k{at, who};
     shard& s = shard_of(k);
+    if (s.count.load(std::memory_order_relaxed) == 0) return nullptr;
     std::scoped_lock guard{s.mutex};
     const auto it = s.frames.find(k);
-    return it == s.frames.end() ? nullptr : &it->second;
+    return it == s.frames.end() ? nullptr : &it->at;
 }
 
 void reentry::insert(const hashed_name& at, owner_key who, frame f) {
     const key_view k{at, who};
     shard& s = shard_of(k);
     std::scoped_lock guard{s.mutex};
-    s.frames.emplace(key{std::string(k.name), k.who, k.mixed}, std::move(f));
+    s.frames.insert(entry{k.who, k.mixed, std::move(f)});
+    s.counted();
 }
 
 auto reentry::leave(const hashed_name& at, owner_key who) noexcept -> departure {
@@ -32,9 +32,10 @@ auto reentry::leave(const hashed_name& at, owner_key who) noexcept -> departure 
     std::scoped_lock guard{s.mutex};
     const auto it = s.frames.find(k);
     if (it == s.frames.end()) return {};
-    if (--it->second.depth > 0) return {.inside = &it->second};
-    departure last{.last = std::move(it->second)};
+    if (--it->at.depth > 0) return {.inside = &it->at};
+    departure last{.last = std::move(it->at)};
     s.frames.erase(it);
+    s.counted();
     return last;
 }
 
@@ -50,8 +51,8 @@ void reentry::each_of(const std::unordered_set<owner_key>& owners,
                       const std::function<void(const std::string&, owner_key, const frame&)>& visit) {
     for (shard& s : shards_) {
         std::scoped_lock guard{s.mutex};
-        for (const auto& [at, f] : s.frames)
-            if (owners.contains(at.who)) visit(at.name, at.who, f);
+        for (const entry& one : s.frames)
+            if (owners.contains(one.who)) visit(one.at.hold.name(), one.who, one.at);
     }
 }
 
@@ -60,13 +61,14 @@ auto reentry::extract_through(const void* object) -> std::vector<frame> {
     for (shard& s : shards_) {
         std::scoped_lock guard{s.mutex};
         for (auto it = s.frames.begin(); it != s.frames.end();) {
-            if (it->second.through != object) {
+            if (it->at.through != object) {
                 ++it;
                 continue;
             }
-            taken.push_back(std::move(it->second));
+            taken.push_back(std::move(it->at));
             it = s.frames.erase(it);
         }
+        s.counted();
     }
     return taken;
 }

@@ -1,10 +1,13 @@
 // Who, inside this process, is inside which lock.
 #pragma once
 
+#include "base/spare_blocks.hpp"
+
 #include <mortise/config.hpp>
 #include <mortise/hold.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,7 +15,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -25,7 +27,7 @@ using owner_key = std::uint64_t;
 owner_key this_thread_key() noexcept;
 
 // One frame per (name, owner) of a client, whichever mutex objects were used. An owner is one line of execution, so a
-// frame is only ever touched by its owner; the mutex guards the table.
+// frame is only ever touched by its owner; the mutex guards the table. A frame's hold is never empty.
 class reentry : public std::enable_shared_from_this<reentry> {
 public:
     struct frame {
@@ -40,7 +42,8 @@ public:
     struct hashed_name {
         std::string_view name;
         std::size_t hash;
-        explicit hashed_name(std::string_view n) noexcept : name(n), hash(std::hash<std::string_view>{}(n)) {}
+        hashed_name(std::string_view n, std::size_t h) noexcept : name(n), hash(h) {}
+        explicit hashed_name(std::string_view n) noexcept : hashed_name(n, std::hash<std::string_view>{}(n)) {}
     };
 
     frame* find(const hashed_name& at, owner_key who) noexcept;  // good until it leaves
@@ -73,19 +76,27 @@ private:
         key_view(const hashed_name& at, owner_key w) noexcept
             : name(at.name), who(w), mixed(at.hash ^ (w * 0x9e3779b97f4a7c15u)) {}
     };
-    struct key {
-        std::string name;
+    // Its name is that of its hold, whichever that is.
+    struct entry {
         owner_key who;
         std::size_t mixed;
+        mutable frame at;
     };
     struct same {
         using is_transparent = void;
         std::size_t operator()(const auto& k) const noexcept { return k.mixed; }
-        bool operator()(const auto& a, const auto& b) const noexcept { return a.who == b.who && a.name == b.name; }
+        bool operator()(const auto& a, const auto& b) const noexcept { return a.who == b.who && name(a) == name(b); }
+        static std::string_view name(const key_view& k) noexcept { return k.name; }
+        static std::string_view name(const entry& e) noexcept { return e.at.hold.name(); }
     };
     struct shard {
         std::mutex mutex;
-        std::unordered_map<key, frame, same, same> frames;
+        std::unordered_set<entry, same, same, base::spare_allocator<entry>> frames;
+        // Of frames, as of the last change. Whoever has one here reads no zero: its own insertion came before, and its
+        // own removal comes after.
+        std::atomic<std::size_t> count{0};
+
+        void counted() noexcept { count.store(frames.size(), std::memory_order_relaxed); }
     };
     shard& shard_of(const key_view& k) noexcept { return shards_[k.mixed % shards_.size()]; }
 

@@ -11,9 +11,9 @@ std::shared_ptr<release_request> requester::run(actions&& todo) {
         release->send();
     }
     if (todo.granted) {
-        const claimant& call = *todo.granted;
+        claimant& call = *todo.granted;
         link_.notifications.emit(event_kind::granted, call.cohort->terms.name, call.token(), {}, todo.granted_after);
-        answer(*todo.granted, claimant::handle(todo.granted));
+        answer(call, claimant::handle(std::move(todo.granted)));
     }
     for (auto& [call, why] : todo.refused) {
         link_.notifications.emit(event_kind::refused, call->cohort->terms.name, {}, why.reason,
@@ -56,12 +56,19 @@ void requester::ask(const std::shared_ptr<cohort>& c, spi::time_point sent) {
     const auto wanted = table_.request(*c, sent);
     if (!wanted) return;
     c->calling.store(true, std::memory_order_relaxed);
-    // The cohort keeps its client, which has this.
-    link_.store.claim(*wanted, [this, c, sent, queues = wanted->queue](spi::claim_answer answer) {
-        run(table_.answered(c, sent, queues, std::move(answer), link_.clock.now()));
-    });
+    // The cohort keeps its client, which has this. Two forms, each small enough to be kept inside a reply.
+    if (wanted->queue) {
+        link_.store.claim(*wanted, [this, c, sent](spi::claim_answer&& answer) { receive(c, sent, true, answer); });
+    } else {
+        link_.store.claim(*wanted, [this, c, sent](spi::claim_answer&& answer) { receive(c, sent, false, answer); });
+    }
     c->calling.store(false, std::memory_order_release);
     table_.requested(c, sent + link_.options.reply_timeout);
+}
+
+void requester::receive(const std::shared_ptr<cohort>& c, spi::time_point sent, bool queues,
+                        spi::claim_answer& answer) {
+    run(table_.answered(c, sent, queues, std::move(answer), link_.clock.now()));
 }
 
 void requester::granted(std::string_view name, const claim_id& id, const spi::grant& given) {

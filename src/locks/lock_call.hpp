@@ -32,7 +32,7 @@ public:
     claim& wanted() noexcept { return wanted_; }
 
     attempt acquire(core::engine& from, const std::shared_ptr<core::claimant>& instead_of = nullptr) && {
-        return from.acquire(std::move(wanted_), {}, instead_of);
+        return from.acquire(std::move(wanted_), instead_of);
     }
     void start(core::engine& from, unique_function<void(attempt)> done,
                const std::shared_ptr<core::claimant>& instead_of = nullptr) && {
@@ -41,7 +41,7 @@ public:
                 stop.reset();
                 done(std::move(got));
             };
-        from.start(std::move(wanted_), std::move(done), 0, instead_of);
+        from.start(std::move(wanted_), std::move(done), instead_of);
     }
 
 private:

@@ -33,9 +33,8 @@ owned_lock::owned_lock(client& locks, std::string_view name, claim_options optio
       frames_(core::access::frames_of(locks)),
       nesting_(when_held),
       claim_{.name = std::string(name), .capacity = capacity, .weight = capacity, .options = std::move(options)},
-      hashed_name_(claim_.name) {
-    engine_->policy().check(claim_);
-}
+      settled_(engine_->settle(claim_)),
+      hashed_name_(claim_.name, settled_.terms->name_hash) {}
 
 owned_lock::~owned_lock() {
     if (engine_->forked()) {
@@ -48,10 +47,7 @@ owned_lock::~owned_lock() {
 lock_reply owned_lock::lock(core::owner_key owner, wait_for wait, std::uint32_t weight) {
     if (engine_->forked()) return refuse(errc::forked);
     if (core::reentry::frame* frame = frames_->find(hashed_name_, owner)) return enter_again(*frame);
-    claim wanted = claim_;
-    wanted.weight = weight;
-    wanted.options.wait = wait;
-    attempt got = engine_->acquire(std::move(wanted), {owner, frames_.get()});
+    attempt got = engine_->acquire(settled(weight, wait), {owner, frames_.get()});
     if (!got) return {got.reason(), got.refusal().describe()};
     frames_->insert(hashed_name_, owner, {*std::move(got), this, 1, weight, nesting_ == nesting::counted});
     inside_.fetch_add(1);
@@ -71,13 +67,21 @@ lock_reply owned_lock::exchange(core::owner_key owner, wait_for wait, std::uint3
     if (!engine_->store().promises().upgrades)
         return refuse(errc::unsupported, "the " + engine_->store().promises().store +
                                              " store does not promise upgrades; unlock, then lock anew");
-    claim wanted = claim_;
-    wanted.weight = weight;
-    wanted.options.wait = wait;
-    attempt got = engine_->acquire(std::move(wanted), {owner, frames_.get()}, core::claimant::of(frame->hold));
+    attempt got =
+        engine_->acquire(settled(weight, wait), {owner, frames_.get()}, core::claimant::of(frame->hold));
     if (!got) return {got.reason(), got.refusal().describe()};
     frames_->replace(*frame, hashed_name_, owner, *std::move(got), weight);
     return {};
+}
+
+core::settled_claim owned_lock::settled(std::uint32_t weight, wait_for wait) const {
+    core::settled_claim mine = settled_;
+    mine.wait = wait;
+    if (weight == claim_.capacity) return mine;
+    claim part = claim_;
+    part.weight = weight;
+    mine.terms = engine_->policy().terms_of(part);
+    return mine;
 }
 
 lock_call owned_lock::call(std::uint32_t weight, const wait_options& how) const {

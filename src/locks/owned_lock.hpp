@@ -80,6 +80,7 @@ private:
     lock_reply enter_again(core::reentry::frame& frame);
     lock_reply refuse(errc why, const std::string& what = {}) const;
     lock_call call(std::uint32_t weight, const wait_options& how) const;
+    core::settled_claim settled(std::uint32_t weight, wait_for wait) const;
     std::optional<refusal> objection(const mortise::hold& old, std::uint32_t weight,
                                      std::initializer_list<std::uint32_t> from) const;
 
@@ -87,6 +88,7 @@ private:
     const std::shared_ptr<core::reentry> frames_;
     const nesting nesting_;
     const claim claim_;
+    const core::settled_claim settled_;             // of claim_, with the whole capacity
     const core::reentry::hashed_name hashed_name_;  // of claim_.name
     std::atomic<int> inside_{0};                    // frames first locked through this object
 };

@@ -342,10 +342,9 @@ private:
     void join() {
         const bool shareable = often_ ? pick(4) == 0 : pick(4) != 0;
         const one_call one = make_call(shareable ? writer : static_cast<std::uint32_t>(pick(all) + 1), shareable);
-        claim_terms terms = terms_of(one);
         calls_.push_back(one);
         actions todo;
-        if (table_.join(one.call, terms, nullptr, nullptr, now_, todo)) found_ = "an open table lets nobody in";
+        if (table_.join(one.call, std::make_shared<claim_terms>(terms_of(one)), nullptr, nullptr, now_, todo)) found_ = "an open table lets nobody in";
         if (one.shareable && one.call->is.load() == claimant::phase::waiting) {
             model_line_.push_back(one.call.get());
             if (flaw_ == table_flaw::serves_the_last_first) {
@@ -372,7 +371,7 @@ private:
         if (pick(4) == 0) terms.lease = lease_life / 2;
         calls_.push_back(one);
         actions todo;
-        if (const auto no = table_.join(one.call, terms, nullptr, held.get(), now_, todo)) {
+        if (const auto no = table_.join(one.call, std::make_shared<claim_terms>(terms), nullptr, held.get(), now_, todo)) {
             if (one.call->is.load() != claimant::phase::over) found_ = "refused, and not over";
             return answered(*one.call);
         }
