@@ -48,16 +48,6 @@ std::string silence_of(const cohort& c) {
                                     : "the store did not answer: " + c.asked->trouble;
 }
 
-// From now on the next look is at `due`: to renew what is held, to ask again for what is not; never at max().
-void look_at(schedule& looks, const std::shared_ptr<cohort>& c, spi::time_point due) {
-    if (due != spi::time_point::max()) {
-        looks.watch(c, due, c->is == cohort::state::held ? c->lease.may_join() : due);
-    } else if (c->watched) {
-        looks.forget(*c);
-    }
-    c->watched = due != spi::time_point::max();
-}
-
 void refuse_line(const claim_policy& policy, cohort& c, std::error_code why, const std::string& what, actions& todo) {
     for (const auto& call : c.line) {
         call->is = claimant::phase::over;
@@ -80,9 +70,9 @@ void pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, actions& tod
 
 }  // namespace
 
-claim_table::claim_table(const claim_policy& policy, process_identity here, event_sink& events, schedule& looks,
+claim_table::claim_table(const claim_policy& policy, process_identity here, event_sink& events, schedule& when,
                          release_log& releases)
-    : policy_(policy), here_(std::move(here)), events_(events), looks_(looks), releases_(releases) {}
+    : policy_(policy), here_(std::move(here)), events_(events), schedule_(when), releases_(releases) {}
 
 void claim_table::shard::insert(const std::shared_ptr<cohort>& c) {
     if (c->shareable) {
@@ -104,6 +94,11 @@ std::shared_ptr<cohort> claim_table::shard::find(const name_key& name, const cla
     if (const auto it = joinable.find(name); it != joinable.end() && (*it)->id == id) return *it;
     const auto it = solo.find(id);
     return it == solo.end() ? nullptr : *it;
+}
+
+// Of one that has not ended.
+const std::shared_ptr<cohort>& claim_table::shard::shared(const cohort& c) const {
+    return c.shareable ? *joinable.find(name_key(c.terms)) : *solo.find(c.id);
 }
 
 // The cohort in whose line the call stands now: the one it joined, or the one that took over the line.
@@ -232,7 +227,7 @@ std::optional<spi::claim_request> claim_table::request(cohort& c, spi::time_poin
 void claim_table::requested(const std::shared_ptr<cohort>& c, spi::time_point due) {
     if (!c->in_flight.load(std::memory_order_acquire)) return;
     std::scoped_lock guard{mutex_of(c->terms.name_hash)};
-    if (c->is != cohort::state::ended && c->in_flight) look_at(looks_, c, due);
+    if (c->is != cohort::state::ended && c->in_flight) look_at(*c, due);
 }
 
 actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, bool queues,
@@ -258,7 +253,7 @@ actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point 
         const bool impatient = answer.unreached && !c->would_queue();
         no_answer(c, answer.reason ? answer.reason : make_error_code(errc::unreachable), now,
                   impatient ? options.try_patience.value_or(options.patience) : options.patience, todo);
-        if (c->is != cohort::state::ended) look_at(looks_, c, now + pause_after_failure(*c));
+        if (c->is != cohort::state::ended) look_at(*c, now + pause_after_failure(*c));
         return todo;
     }
     c->in_flight.store(false, std::memory_order_release);
@@ -300,7 +295,7 @@ actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point 
     } else {
         c->is = cohort::state::queued;
         if (first) events_.emit(event_kind::waited, c->terms.name);
-        look_at(looks_, c, now + pause_while_queued(*c, policy_.options().patience));
+        look_at(*c, now + pause_while_queued(*c, policy_.options().patience));
     }
     return todo;
 }
@@ -338,6 +333,29 @@ actions claim_table::lost(std::string_view name, const claim_id& id, spi::time_p
     return todo;
 }
 
+std::vector<std::shared_ptr<cohort>> claim_table::due(spi::time_point now) {
+    std::vector<std::shared_ptr<cohort>> all;
+    for (shard& s : shards_) {
+        std::scoped_lock guard{s.mutex};
+        while (const cohort* c = s.looks.take_due(now)) all.push_back(s.shared(*c));
+    }
+    if (all.empty()) return all;
+    for (shard& s : shards_) {
+        std::scoped_lock guard{s.mutex};
+        while (const cohort* c = s.looks.take_joining(now)) all.push_back(s.shared(*c));
+    }
+    return all;
+}
+
+spi::time_point claim_table::next_look() {
+    auto first = spi::time_point::max();
+    for (shard& s : shards_) {
+        std::scoped_lock guard{s.mutex};
+        first = std::min(first, s.looks.next());
+    }
+    return first;
+}
+
 bool claim_table::look(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo) {
     std::scoped_lock guard{mutex_of(c->terms.name_hash)};
     if (c->is == cohort::state::held) {
@@ -353,7 +371,7 @@ bool claim_table::look(const std::shared_ptr<cohort>& c, spi::time_point now, ac
         } else {
             ++c->asked->failures;
             todo.confirm = c->instead_of;
-            look_at(looks_, c, now + pause_after_failure(*c));
+            look_at(*c, now + pause_after_failure(*c));
         }
         return false;
     }
@@ -367,7 +385,7 @@ bool claim_table::look(const std::shared_ptr<cohort>& c, spi::time_point now, ac
 bool claim_table::renew_early(const std::shared_ptr<cohort>& c, spi::time_point now) {
     std::scoped_lock guard{mutex_of(c->terms.name_hash)};
     if (c->is != cohort::state::held || !c->lease.restart(now)) return false;
-    look_at(looks_, c, c->lease.due());
+    look_at(*c, c->lease.due());
     return true;
 }
 
@@ -413,7 +431,7 @@ void claim_table::left(const std::shared_ptr<cohort>& c, spi::time_point now) {
     if (c->is != cohort::state::unsettled) return;
     c->asked->left = now;
     c->asked->failures = 0;
-    look_at(looks_, c, now + spi::duration{1});
+    look_at(*c, now + spi::duration{1});
 }
 
 auto claim_table::doubt_all(spi::time_point now) -> doubts {
@@ -425,7 +443,7 @@ auto claim_table::doubt_all(spi::time_point now) -> doubts {
         if (!c->terms.renewed) {
             found.fixed.push_back(c);
         } else if (c->lease.ask_again(now)) {
-            look_at(looks_, c, c->lease.due());
+            look_at(*c, c->lease.due());
             found.renewing.push_back(c);
         }
     });
@@ -478,7 +496,7 @@ actions claim_table::close(spi::time_point now, std::vector<claim_release>& rele
     each([&](const std::shared_ptr<cohort>& c) {
         const bool kept = c->terms.detached && c->is == cohort::state::held;
         refuse_line(policy_, *c, errc::closed, {}, todo);
-        if (const auto holder = c->holder.lock()) {
+        if (const auto& holder = c->holder) {
             holder->is = claimant::phase::over;
             holder->closed = true;
         }
@@ -493,7 +511,7 @@ std::shared_ptr<claimant> claim_table::holder_of(std::string_view name, const cl
     shard& s = shard_of(key.hash);
     std::scoped_lock guard{s.mutex};
     const auto c = s.find(key, id);
-    return c ? c->holder.lock() : nullptr;
+    return c ? c->holder : nullptr;
 }
 
 void claim_table::each(const std::function<void(const std::shared_ptr<cohort>&)>& visit) {
@@ -501,6 +519,14 @@ void claim_table::each(const std::function<void(const std::shared_ptr<cohort>&)>
         std::scoped_lock guard{s.mutex};
         for (const auto& c : s.all()) visit(c);
     }
+}
+
+// From now on the next look is at `due`: to renew what is held, to ask again for what is not; never at max().
+void claim_table::look_at(cohort& c, spi::time_point due) {
+    look_queue& looks = shard_of(c.terms.name_hash).looks;
+    if (due == spi::time_point::max()) return looks.erase(c);
+    looks.set(c, due, c.is == cohort::state::held ? c.lease.may_join() : due);
+    if (looks.next() == due) schedule_.look_by(due);
 }
 
 void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given, spi::time_point now, actions& todo) {
@@ -514,7 +540,7 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
         end(c);
         succeed(c, todo);
         if (const auto next = std::exchange(todo.ask, nullptr))
-            look_at(looks_, next, now + std::chrono::milliseconds{10});
+            look_at(*next, now + std::chrono::milliseconds{10});
         return;
     }
     c->asked.reset();
@@ -524,7 +550,7 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
         // Its place was taken: it ends, and the store knows.
         old->replaced_by.reset();
         if (old->is == cohort::state::held) {
-            if (const auto holder = old->holder.lock()) {
+            if (const auto& holder = old->holder) {
                 holder->is = claimant::phase::over;
                 holder->result = release_result::released;
             }
@@ -535,7 +561,7 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
     }
     c->valid_until.store(c->lease.deadline(), std::memory_order_release);
     pass_on(c, now, todo);
-    look_at(looks_, c, c->lease.due());
+    look_at(*c, c->lease.due());
 }
 
 // Not granted and not queued: those who do not wait are answered. For the others a store that queues is asked to do so at
@@ -558,7 +584,7 @@ void claim_table::busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_
     if (c->line.empty()) {
         withdraw(c, may_be_there(*c), now, todo);
     } else if (queues) {
-        look_at(looks_, c, now + pause_while_polling(*c));
+        look_at(*c, now + pause_while_polling(*c));
     } else {
         todo.ask = c;
     }
@@ -586,7 +612,7 @@ void claim_table::withdraw(const std::shared_ptr<cohort>& c, bool there, spi::ti
         c->is = cohort::state::unsettled;
         c->in_flight.store(false, std::memory_order_release);
         todo.confirm = old;
-        return look_at(looks_, c, now + pause_after_failure(*c));
+        return look_at(*c, now + pause_after_failure(*c));
     }
     if (there) todo.release = {c, release_log::ticket(releases_)};
     end(c);
@@ -604,12 +630,13 @@ void claim_table::forfeit(const std::shared_ptr<cohort>& c, spi::time_point now,
 
 void claim_table::end(const std::shared_ptr<cohort>& c) {
     c->is = cohort::state::ended;
+    c->holder.reset();  // its handle has it
     c->valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
-    look_at(looks_, c, spi::time_point::max());
+    look_at(*c, spi::time_point::max());
     shard_of(c->terms.name_hash).erase(*c);
     if (c->instead_of && c->instead_of->replaced_by.lock() == c) c->instead_of->replaced_by.reset();
     if (const auto by = c->replaced_by.lock(); by && by->is == cohort::state::unsettled)
-        look_at(looks_, by, spi::time_point{});  // now
+        look_at(*by, spi::time_point{});  // now
 }
 
 // Whoever is still in line goes on with a new claim.
@@ -632,14 +659,14 @@ void claim_table::succeed(const std::shared_ptr<cohort>& c, actions& todo) {
 void claim_table::apply(const std::shared_ptr<cohort>& c, lease::step step, std::error_code why, spi::time_point now,
                         actions& todo) {
     if (step.lost) {
-        todo.lost = c->holder.lock();
+        todo.lost = std::move(c->holder);
         end(c);
         events_.emit(event_kind::lost, c->terms.name, c->token(), why);  // whoever hears it finds valid() false
         return succeed(c, todo);
     }
     if (step.at_risk) events_.emit(event_kind::at_risk, c->terms.name, c->token(), why, c->lease.deadline() - now);
     if (!c->doubted) c->valid_until.store(c->lease.deadline(), std::memory_order_release);
-    look_at(looks_, c, c->lease.due());
+    look_at(*c, c->lease.due());
 }
 
 // Who is in the way, as far as it is known here: this process, or whoever the store named.
@@ -648,7 +675,7 @@ refusal claim_table::in_the_way(const cohort& c, errc why, std::optional<std::si
     refusal no = policy_.refuse(why, c.terms.name);
     if (c.is == cohort::state::held) {
         if (ahead) no.place = *ahead + 1;
-        if (const auto holder = c.holder.lock())
+        if (const auto& holder = c.holder)
             no.holder = mortise::holder{.host = here_.host,
                                         .pid = here_.pid,
                                         .label = *c.terms.label,

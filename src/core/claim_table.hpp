@@ -27,6 +27,7 @@
 #include "core/claim_policy.hpp"
 #include "core/cohort.hpp"
 #include "core/event_sink.hpp"
+#include "core/look_queue.hpp"
 #include "core/release_log.hpp"
 #include "core/schedule.hpp"
 
@@ -74,7 +75,7 @@ public:
         std::int64_t pid = 0;
     };
 
-    claim_table(const claim_policy& policy, process_identity here, event_sink& events, schedule& looks,
+    claim_table(const claim_policy& policy, process_identity here, event_sink& events, schedule& when,
                 release_log& releases);
 
     // A call comes in. Not joined: it is over, for this reason. `instead_of`: a hold that it is to take the place of.
@@ -99,6 +100,9 @@ public:
                  actions& todo);
     actions lost(std::string_view name, const claim_id& id, spi::time_point now);
 
+    // Takes out what is due, and what may join it. The next look is at next_look(), max() if there is none.
+    std::vector<std::shared_ptr<cohort>> due(spi::time_point now);
+    spi::time_point next_look();
     // It is due: what is held is renewed (true), what waits is asked for again.
     bool look(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo);
     // Whether a renewal is to be sent before it is due.
@@ -173,15 +177,18 @@ private:
         using allocator = base::spare_allocator<std::shared_ptr<cohort>>;
         std::unordered_set<std::shared_ptr<cohort>, by_name, by_name, allocator> joinable;  // at most one per name
         std::unordered_set<std::shared_ptr<cohort>, by_id, by_id, allocator> solo;
+        look_queue looks;
 
         void insert(const std::shared_ptr<cohort>& c);
         void erase(const cohort& c);
         std::shared_ptr<cohort> find(const name_key& name, const claim_id& id) const;
+        const std::shared_ptr<cohort>& shared(const cohort& c) const;
         const std::shared_ptr<cohort>& of(const claimant& call) const;
         std::vector<std::shared_ptr<cohort>> all() const;
     };
 
     // All of these with the shard's mutex held.
+    void look_at(cohort& c, spi::time_point due);
     void take(const std::shared_ptr<cohort>& c, const spi::grant& given, spi::time_point now, actions& todo);
     void busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, actions& todo);
     void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, spi::duration patience,
@@ -199,7 +206,7 @@ private:
     const claim_policy& policy_;
     const process_identity here_;
     event_sink& events_;
-    schedule& looks_;
+    schedule& schedule_;
     release_log& releases_;
     std::array<shard, 16> shards_;
     std::atomic<bool> closed_{false};

@@ -95,20 +95,19 @@ public:
         if (is == state::held) valid_until.store(lease.deadline(), std::memory_order_release);
     }
 
-    call_queue line;                 // calls waiting for their turn
-    std::weak_ptr<claimant> holder;  // the call whose turn it is
+    call_queue line;                   // calls waiting for their turn
+    std::shared_ptr<claimant> holder;  // the call whose turn it is, until its hold or the claim ends
     std::unique_ptr<request> asked = std::make_unique<request>();
 
     core::lease lease;
     std::uint64_t counter = 0;
     std::atomic<boot_clock::time_point> valid_until{boot_clock::time_point::min()};
 
-    spi::time_point watch_due{};  // these belong to the watchdog's mutex
-    spi::time_point watch_joins{};
-    std::uint32_t watch_slot = 0;  // in its heap, from 1; 0: not watched
+    spi::time_point look_due{};  // these are the look_queue's
+    spi::time_point look_joins{};
+    std::uint32_t look_slot = 0;  // from 1; 0: not in it
     std::uint16_t turn = 0;
     state is = state::asking;
-    bool watched = false;                // by the schedule, as far as the table knows
     std::atomic<bool> in_flight{false};  // a request has not been answered
     std::atomic<bool> calling{false};    // the store's verb has not returned
 

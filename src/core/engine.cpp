@@ -38,8 +38,9 @@ std::shared_ptr<engine> engine::make(const spi::store_factory& store, spi::world
                                      std::string shown_as) {
     auto made =
         std::make_shared<engine>(pass{}, store, std::move(around), checked(std::move(options)), std::move(shown_as));
-    made->watchdog_->call([weak = made->weak_from_this()](const auto& due) {
-        if (const auto self = weak.lock()) self->requester_.look(due);
+    made->watchdog_->call([weak = made->weak_from_this()] {
+        const auto self = weak.lock();
+        return self ? self->requester_.look() : spi::time_point::max();
     });
     made->requester_.belong_to(made);
     made->detector_.belong_to(made);
@@ -79,9 +80,8 @@ std::optional<refusal> engine::objection(const claim& wanted) const {
 }
 
 settled_claim engine::settled(claim& wanted) const {
-    settled_claim made{.wait = wanted.options.wait, .stop = wanted.options.stop.take()};
-    made.terms = policy_.terms_of(wanted);
-    return made;
+    std::stop_token stop = wanted.options.stop.take();
+    return {policy_.terms_of(wanted), std::move(stop)};
 }
 
 settled_claim engine::settle(claim wanted) const {
@@ -92,11 +92,12 @@ settled_claim engine::settle(claim wanted) const {
 void engine::start(claim wanted, unique_function<void(attempt)> done, const std::shared_ptr<claimant>& instead_of) {
     if (forked()) return done(policy_.refuse(errc::forked, wanted.name));
     if (auto no = objection(wanted)) return done(*std::move(no));
-    start(settled(wanted), std::move(done), 0, instead_of, {});
+    const auto wait = wanted.options.wait;
+    start(settled(wanted), wait, std::move(done), 0, instead_of, {});
 }
 
-void engine::start(settled_claim wanted, unique_function<void(attempt)> done, std::uint32_t wait_slot,
-                   const std::shared_ptr<claimant>& instead_of, const called_by& by) {
+void engine::start(const settled_claim& wanted, std::optional<spi::duration> wait, unique_function<void(attempt)> done,
+                   std::uint32_t wait_slot, const std::shared_ptr<claimant>& instead_of, const called_by& by) {
     if (!awake_.load(std::memory_order_relaxed)) {
         try {
             clock_->at(clock_->now(), [] {});  // starts the io thread
@@ -118,15 +119,15 @@ void engine::start(settled_claim wanted, unique_function<void(attempt)> done, st
         w.frames = by.frames;
         w.thread = this_thread_number();
     }
-    if (wanted.wait) {
-        w.no_wait = *wanted.wait == spi::duration::zero();
-        if (!w.no_wait && *wanted.wait < detail::for_ever) w.deadline = now + *wanted.wait;
+    if (wait) {
+        w.no_wait = *wait == spi::duration::zero();
+        if (!w.no_wait && *wait < detail::for_ever) w.deadline = now + *wait;
     }
     notifications_->emit(event_kind::claimed, terms.name);
 
     // Before anybody else knows of the call; a stop that arrives first is noted, and seen by join().
     if (wanted.stop.stop_possible())
-        w.on_stop.emplace(std::move(wanted.stop),
+        w.on_stop.emplace(wanted.stop,
                           [this, self = weak_from_this(), caller = std::weak_ptr(call), of = terms.name_hash] {
                               const auto home = self.lock();
                               const auto waiting = caller.lock();
@@ -147,20 +148,22 @@ void engine::start(settled_claim wanted, unique_function<void(attempt)> done, st
 attempt engine::acquire(claim wanted, const std::shared_ptr<claimant>& instead_of) {
     if (forked()) return policy_.refuse(errc::forked, wanted.name);
     if (auto no = objection(wanted)) return *std::move(no);
-    return acquire(settled(wanted), {}, instead_of);
+    const auto wait = wanted.options.wait;
+    return acquire(settled(wanted), wait, {}, instead_of);
 }
 
-attempt engine::acquire(settled_claim wanted, const called_by& by, const std::shared_ptr<claimant>& instead_of) {
+attempt engine::acquire(const settled_claim& wanted, std::optional<spi::duration> wait, const called_by& by,
+                        const std::shared_ptr<claimant>& instead_of) {
     // Before the store is touched: its mutexes may be taken for ever by threads of the parent.
     if (forked()) return policy_.refuse(errc::forked, wanted.terms->name);
     struct caller : spi::sleeper {
         std::optional<attempt> result;
     };
-    const auto mine = base::make_spared<caller>();  // shared: whoever wakes it may be the last to look
+    auto mine = base::make_spared<caller>();  // shared: whoever wakes it may be the last to look
     mine->wait_slot = this_thread_wait_slot();
     const blocking_call blocks{*store_};
     start(
-        std::move(wanted),
+        wanted, wait,
         [this, mine](attempt&& result) {
             mine->result.emplace(std::move(result));
             store_->wake(*mine);

@@ -45,10 +45,9 @@ struct called_by {
     reentry* frames = nullptr;  // where its locks are noted; outlives the call
 };
 
-// A claim whose terms have been checked, and how long this call waits for it.
+// A claim whose terms have been checked.
 struct settled_claim {
     std::shared_ptr<const claim_terms> terms{};
-    std::optional<spi::duration> wait{};
     std::stop_token stop{};
 };
 
@@ -68,7 +67,7 @@ public:
 
     // Blocks. `instead_of`: a hold on the same name that the new one takes the place of when it is granted.
     attempt acquire(claim wanted, const std::shared_ptr<claimant>& instead_of = nullptr);
-    attempt acquire(settled_claim wanted, const called_by& by = {},
+    attempt acquire(const settled_claim& wanted, std::optional<spi::duration> wait, const called_by& by = {},
                     const std::shared_ptr<claimant>& instead_of = nullptr);
 
     // For claims that are made again and again. Throws what they would be refused for.
@@ -108,8 +107,8 @@ private:
     // What the store does not promise; throws for invalid arguments.
     std::optional<refusal> objection(const claim& wanted) const;
     settled_claim settled(claim& wanted) const;
-    void start(settled_claim wanted, unique_function<void(attempt)> done, std::uint32_t wait_slot,
-               const std::shared_ptr<claimant>& instead_of, const called_by& by);
+    void start(const settled_claim& wanted, std::optional<spi::duration> wait, unique_function<void(attempt)> done,
+               std::uint32_t wait_slot, const std::shared_ptr<claimant>& instead_of, const called_by& by);
 
     const client_options options_;
     const std::string host_;

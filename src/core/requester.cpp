@@ -85,16 +85,17 @@ void requester::lost(std::string_view name, const claim_id& id) {
     run(table_.lost(name, id, link_.clock.now()));
 }
 
-void requester::look(const std::vector<std::shared_ptr<cohort>>& due) {
-    if (!link_.usable()) return;
+spi::time_point requester::look() {
+    if (!link_.usable()) return spi::time_point::max();
     const spi::time_point now = link_.clock.now();
     std::vector<std::shared_ptr<cohort>> renewing;
-    for (const auto& c : due) {
+    for (const auto& c : table_.due(now)) {
         actions todo;
         if (table_.look(c, now, todo)) renewing.push_back(c);
         run(std::move(todo));
     }
     if (!renewing.empty()) send_renewals(std::move(renewing), now);
+    return table_.next_look();
 }
 
 void requester::renew_early(const std::shared_ptr<cohort>& c) {

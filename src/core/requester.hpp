@@ -35,8 +35,8 @@ public:
     void watch_deadline(const std::shared_ptr<claimant>& call, std::size_t name_hash);
     void give_up(const std::shared_ptr<claimant>& call, std::size_t name_hash, errc why, const std::string& what = {});
 
-    // Everything that is due, with all renewals in one request.
-    void look(const std::vector<std::shared_ptr<cohort>>& due);
+    // At everything that is due, with all renewals in one request. Answers when the next is.
+    spi::time_point look();
     void renew_early(const std::shared_ptr<cohort>& c);
 
     // What the store pushes.

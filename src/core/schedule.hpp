@@ -1,22 +1,17 @@
-// When a claim has to be looked at again.
+// When the claims of a client have to be looked at again.
 #pragma once
 
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
 
-#include <memory>
-
 namespace mortise::inline v0::core {
-
-class cohort;
 
 // Called with a shard's mutex held; must not call back.
 class schedule {
 public:
     virtual ~schedule() = default;
-    // Or moves it to another time. `joins`: from then on it is looked at when another one is due.
-    virtual void watch(const std::shared_ptr<cohort>& c, spi::time_point due, spi::time_point joins) = 0;
-    virtual void forget(cohort& c) noexcept = 0;
+    // Some claim is due then. It may be told again, and the claim may be gone by then.
+    virtual void look_by(spi::time_point due) = 0;
 };
 
 }  // namespace mortise::inline v0::core

@@ -1,4 +1,4 @@
-// Keeps leases alive: knows which cohort has to be looked at next.
+// Keeps leases alive: has the claims looked at when the first is due.
 #pragma once
 
 #include "core/schedule.hpp"
@@ -6,48 +6,36 @@
 #include <mortise/config.hpp>
 #include <mortise/spi/clock.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 namespace mortise::inline v0::core {
 
-// A heap ordered by the next due time, one timer for all. Claims carry their own slot, so a lock that is released long
-// before its first renewal leaves nothing behind. Thread-safe; called with a shard's mutex held, and calls nobody back
-// but on the clock's thread.
+// One timer for all claims of a client. Most locks are released long before they are due: the timer stays as it is then, and
+// finds later claims, or none. Thread-safe; calls nobody back but on the clock's thread.
 class watchdog final : public schedule, public std::enable_shared_from_this<watchdog> {
 public:
-    using round = std::function<void(std::vector<std::shared_ptr<cohort>>)>;
+    using round = std::function<spi::time_point()>;
 
     explicit watchdog(std::shared_ptr<spi::clock> clock) : clock_(std::move(clock)) {}
 
-    // `look` gets all cohorts that are due, in one call, and those that may join them. To be set before anything is watched.
+    // `look` looks at all claims that are due, and answers when the next one is. To be set before anything is due.
     void call(round look) { look_ = std::move(look); }
 
-    void watch(const std::shared_ptr<cohort>& c, spi::time_point due, spi::time_point joins) override;
-    void forget(cohort& c) noexcept override;
+    void look_by(spi::time_point due) override;
     void stop() noexcept;
 
-    std::size_t size() const;
-
 private:
-    using claim = std::shared_ptr<cohort>;
-    static bool sooner(const claim& a, const claim& b) noexcept;
-    void rise(std::size_t slot) noexcept;
-    void sink(std::size_t slot) noexcept;
-    void put(std::size_t slot, claim e) noexcept;
-    claim take(std::size_t slot) noexcept;
-    void arm();
     void fire();
 
     std::shared_ptr<spi::clock> clock_;
     round look_;
-    mutable std::mutex mutex_;
-    std::vector<claim> heap_;  // slot s is heap_[s - 1]
+    std::mutex mutex_;
     spi::clock::timer_id timer_ = 0;
-    spi::time_point armed_ = spi::time_point::max();
+    std::atomic<spi::time_point> armed_{spi::time_point::max()};  // written with the mutex held
     bool stopped_ = false;
 };
 

@@ -47,7 +47,9 @@ owned_lock::~owned_lock() {
 lock_reply owned_lock::lock(core::owner_key owner, wait_for wait, std::uint32_t weight) {
     if (engine_->forked()) return refuse(errc::forked);
     if (core::reentry::frame* frame = frames_->find(hashed_name_, owner)) return enter_again(*frame);
-    attempt got = engine_->acquire(settled(weight, wait), {owner, frames_.get()});
+    const core::called_by by{owner, frames_.get()};
+    attempt got = weight == claim_.capacity ? engine_->acquire(settled_, wait, by)
+                                            : engine_->acquire(settled(weight), wait, by);
     if (!got) return {got.reason(), got.refusal().describe()};
     frames_->insert(hashed_name_, owner, {*std::move(got), this, 1, weight, nesting_ == nesting::counted});
     inside_.fetch_add(1);
@@ -68,20 +70,16 @@ lock_reply owned_lock::exchange(core::owner_key owner, wait_for wait, std::uint3
         return refuse(errc::unsupported, "the " + engine_->store().promises().store +
                                              " store does not promise upgrades; unlock, then lock anew");
     attempt got =
-        engine_->acquire(settled(weight, wait), {owner, frames_.get()}, core::claimant::of(frame->hold));
+        engine_->acquire(settled(weight), wait, {owner, frames_.get()}, core::claimant::of(frame->hold));
     if (!got) return {got.reason(), got.refusal().describe()};
     frames_->replace(*frame, hashed_name_, owner, *std::move(got), weight);
     return {};
 }
 
-core::settled_claim owned_lock::settled(std::uint32_t weight, wait_for wait) const {
-    core::settled_claim mine = settled_;
-    mine.wait = wait;
-    if (weight == claim_.capacity) return mine;
+core::settled_claim owned_lock::settled(std::uint32_t weight) const {
     claim part = claim_;
     part.weight = weight;
-    mine.terms = engine_->policy().terms_of(part);
-    return mine;
+    return {engine_->policy().terms_of(part), settled_.stop};
 }
 
 lock_call owned_lock::call(std::uint32_t weight, const wait_options& how) const {

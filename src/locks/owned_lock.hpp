@@ -80,7 +80,7 @@ private:
     lock_reply enter_again(core::reentry::frame& frame);
     lock_reply refuse(errc why, const std::string& what = {}) const;
     lock_call call(std::uint32_t weight, const wait_options& how) const;
-    core::settled_claim settled(std::uint32_t weight, wait_for wait) const;
+    core::settled_claim settled(std::uint32_t weight) const;
     std::optional<refusal> objection(const mortise::hold& old, std::uint32_t weight,
                                      std::initializer_list<std::uint32_t> from) const;
 

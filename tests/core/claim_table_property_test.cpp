@@ -183,16 +183,8 @@ private:
 
 class plain_schedule final : public schedule {
 public:
-    void watch(const std::shared_ptr<cohort>& c, spi::time_point due, spi::time_point) override { looks[c] = due; }
-    void forget(cohort& c) noexcept override {
-        std::erase_if(looks, [&](const auto& look) { return look.first.get() == &c; });
-    }
-    spi::time_point next() const {
-        auto first = spi::time_point::max();
-        for (const auto& [c, due] : looks) first = std::min(first, due);
-        return first;
-    }
-    std::map<std::shared_ptr<cohort>, spi::time_point> looks;
+    void look_by(spi::time_point due) override { next = std::min(next, due); }
+    spi::time_point next = spi::time_point::max();
 };
 
 class no_events final : public event_sink {
@@ -403,14 +395,21 @@ private:
     }
     // To the next thing that is due, if that is sooner.
     void pass_time(spi::duration most) {
-        const auto next = std::min({now_ + most, schedule_.next(), store_.end()});
+        const auto next = std::min({now_ + most, schedule_.next, store_.end()});
         now_ = std::max(now_ + 1ns, next);
         store_.expire(now_);
-        std::vector<std::shared_ptr<cohort>> due;
-        for (const auto& [c, at] : schedule_.looks)
-            if (at <= now_) due.push_back(c);
-        for (const auto& c : due) {
-            schedule_.looks.erase(c);
+        if (table_.next_look() < schedule_.next) found_ = "a look that the schedule was not told of";
+        if (now_ >= schedule_.next) look();
+        compare();
+        for (const auto& one : calls_)
+            if (one.call->is.load() == claimant::phase::waiting && one.call->waiting->deadline <= now_) {
+                run(table_.leave(one.call, std::hash<std::string_view>{}("door"), errc::timed_out, {}, now_));
+                return;
+            }
+    }
+    void look() {
+        schedule_.next = spi::time_point::max();
+        for (const auto& c : table_.due(now_)) {
             if (flaw_ == table_flaw::ignores_deadlines && c->is == cohort::state::held) {
                 c->valid_until = spi::time_point::max();
                 continue;
@@ -419,12 +418,7 @@ private:
             if (table_.look(c, now_, todo)) messages_.push_back({.is = message::kind::renewal, .c = c, .sent = now_});
             run(std::move(todo));
         }
-        compare();
-        for (const auto& one : calls_)
-            if (one.call->is.load() == claimant::phase::waiting && one.call->waiting->deadline <= now_) {
-                run(table_.leave(one.call, std::hash<std::string_view>{}("door"), errc::timed_out, {}, now_));
-                return;
-            }
+        schedule_.look_by(table_.next_look());
     }
     void push() {
         if (store_.pushes.empty()) return;
@@ -571,7 +565,7 @@ private:
         if (valid > all) found_ = "too many valid holders";
     }
     bool quiet() {
-        bool all_over = messages_.empty() && store_.pushes.empty() && schedule_.looks.empty();
+        bool all_over = messages_.empty() && store_.pushes.empty() && table_.next_look() == spi::time_point::max();
         for (const auto& one : calls_) all_over = all_over && one.call->is.load() == claimant::phase::over;
         return all_over;
     }

@@ -20,7 +20,7 @@ const std::vector<std::vector<std::string_view>> ranks{
     {"requester"},
     {"loss_listeners", "release_request"},
     {"claim_table", "store_link"},
-    {"request_pace", "watchdog", "hold"},
+    {"request_pace", "look_queue", "watchdog", "hold"},
     {"cohort", "claim_policy", "notifications"},
     {"lease", "claim_terms", "wait_graph", "hold_keeper", "event_sink", "schedule", "release_log", "pending_reply",
      "blocking_call"},
