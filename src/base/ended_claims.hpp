@@ -62,6 +62,9 @@ public:
             ended_claim& found = at(it->second - first_);
             return now < found.until ? &found : nullptr;
         } else {
+            // Ids are random: one that matches is looked at closely, and only then the order counts.
+            const auto alike = [&](const ended_claim& one) { return one.id.bits[0] == id.bits[0]; };
+            if (std::none_of(ring_.begin(), ring_.end(), alike)) return nullptr;
             for (std::size_t i = count_; i-- > 0;)
                 if (at(i).id == id) return now < at(i).until ? &at(i) : nullptr;
             return nullptr;

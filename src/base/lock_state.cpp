@@ -23,7 +23,7 @@ auto lock_state::find_counter(std::uint64_t counter) const noexcept -> holder_sp
     return {};
 }
 
-void lock_state::hold(kept_claim granted) {
+void lock_state::hold(kept_claim&& granted) {
     used_ += granted.weight;
     next_end_ = std::min(next_end_, granted.ends);
     holders_.push_back(std::move(granted));

@@ -19,44 +19,52 @@ namespace mortise::inline v0::core {
 
 // A release has a life of its own: cancelling the work, destroying the hold or a timeout of the caller do not end it. It is
 // repeated, with growing pauses, until the store answers, or has ended the claim by itself (store::keeps_abandoned).
-class release_request : public std::enable_shared_from_this<release_request> {
+class release_request {
 public:
-    // `log` lives as long as `link`.
-    release_request(std::shared_ptr<store_link> link, release_log& log, release_log::ticket ticket, std::string name,
-                    const claim_id& id, spi::time_point until);
+    // `owner` keeps the link, the log and the name.
+    release_request(std::shared_ptr<const void> owner, store_link& link, release_log& log, release_log::ticket ticket,
+                    const std::string& name, const claim_id& id, spi::time_point until);
     ~release_request();
     release_request(const release_request&) = delete;
     release_request& operator=(const release_request&) = delete;
 
-    void send();
+    static void send(const std::shared_ptr<release_request>& self);
 
     // Calls `call` with the store's answer, if it comes: here if it has. At most one is kept.
     void then(unique_function<void(spi::release_answer)> call);
 
     // The store's answer, or nothing if it takes longer than `patience`. By one caller at a time, on the thread that sent it.
-    std::optional<spi::release_answer> wait(spi::duration patience);
-    bool answered() const noexcept { return answered_.load(std::memory_order_acquire); }
+    static std::optional<spi::release_answer> wait(const std::shared_ptr<release_request>& self,
+                                                   spi::duration patience);
+    bool answered() const noexcept { return answer_.load() != none; }
 
 private:
     struct caller : spi::sleeper {};
+    static constexpr int none = -1;
+    std::optional<spi::release_answer> answer() const noexcept;
     void receive(spi::release_answer answer);
-    void failed();
-    void repeat_after(spi::duration pause);
-    void try_again();
+    static void failed(const std::shared_ptr<release_request>& self);
+    void repeat_after(const std::shared_ptr<release_request>& self, spi::duration pause);
+    static void try_again(const std::shared_ptr<release_request>& self);
+    bool unanswered_though_attached() noexcept;
     void stop_waiting(const std::shared_ptr<caller>& waiter) noexcept;
     void note(bool will_repeat);
 
-    const std::shared_ptr<store_link> link_;
+    const std::shared_ptr<const void> owner_;
+    store_link& link_;
     release_log& log_;
     const release_log::ticket ticket_;
-    const std::string name_;
+    const std::string& name_;
     const claim_id id_;
     const spi::time_point until_;
 
-    std::mutex mutex_;
-    std::shared_ptr<caller> waits_;              // at most one
-    std::optional<spi::release_answer> answer_;  // never changes once it is there
-    std::atomic<bool> answered_{false};
+    // Most stores in this machine answer before anything below is in use: then the answer is all there is to note. Whoever
+    // uses it says so in `attached_` and looks for the answer after that; receive() writes the answer and reads `attached_`
+    // after that. So one of the two sees the other.
+    std::atomic<int> answer_{none};  // a release_answer; never changes once it is there
+    std::atomic<bool> attached_{false};
+    std::mutex mutex_;               // of all below
+    std::shared_ptr<caller> waits_;  // at most one
     bool logged_ = false;
     spi::clock::timer_id timer_ = 0;
     unsigned tries_ = 0;     // that nobody answered

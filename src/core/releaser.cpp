@@ -54,12 +54,12 @@ release_result releaser::release(const std::shared_ptr<claimant>& call, std::err
     ec = gone.left.why;
     release_result& result = gone.left.result;
     if (gone.request && call->cohort->terms.lazy && !gone.left.was_lost) {
-        const auto answer = gone.request->wait(spi::duration::zero());  // it may be there already
+        const auto answer = release_request::wait(gone.request, spi::duration::zero());  // it may be there already
         result = answer ? result_of(answer, false) : release_result::sent;
     } else if (gone.request) {
         // The store may have kept us.
         const spi::duration spent = gone.request->answered() ? spi::duration{} : link_.clock.now() - gone.since;
-        result = result_of(gone.request->wait(link_.options.release_wait - spent), gone.left.was_lost);
+        result = result_of(release_request::wait(gone.request, link_.options.release_wait - spent), gone.left.was_lost);
         if (result == release_result::unknown) ec = errc::unreachable;
     }
     finish(*call, gone, ec);
@@ -91,7 +91,7 @@ void releaser::drop(const std::shared_ptr<claimant>& call) noexcept {
 // Of a claim whose lease we do not know.
 std::shared_ptr<release_request> releaser::send_unknown(std::string_view name, const claim_id& id) {
     const auto request = requester_.release_of(name, id, link_.clock.now() + link_.options.release_wait);
-    request->send();
+    release_request::send(request);
     return request;
 }
 
@@ -99,7 +99,7 @@ release_result releaser::release(std::string_view name, const claim_id& id, std:
     ec = may_not_ask(name);
     if (ec) return release_result::unknown;
     if (const auto holder = table_.holder_of(name, id)) return release(holder, ec);  // its owner is to know
-    const release_result result = result_of(send_unknown(name, id)->wait(link_.options.release_wait), false);
+    const release_result result = result_of(release_request::wait(send_unknown(name, id), link_.options.release_wait), false);
     if (result == release_result::unknown) ec = errc::unreachable;
     return result;
 }
@@ -138,7 +138,8 @@ void releaser::close(spi::duration patience) noexcept {
     requester_.run(table_.close(link_.clock.now(), releases));
     // What is not sent in time ends with the store's session, or with its lease.
     for (claim_release& one : releases)
-        if (left() > spi::duration::zero()) requester_.release_of(std::move(one), link_.clock.now())->send();
+        if (left() > spi::duration::zero())
+            release_request::send(requester_.release_of(std::move(one), link_.clock.now()));
     releases.clear();
     log_.wait_until_empty(left());
 }

@@ -8,7 +8,7 @@ std::shared_ptr<release_request> requester::run(actions&& todo) {
     std::shared_ptr<release_request> release;
     if (todo.release.claim) {
         release = release_of(std::move(todo.release), todo.now != spi::time_point{} ? todo.now : link_.clock.now());
-        release->send();
+        release_request::send(release);
     }
     if (todo.granted) {
         claimant& call = *todo.granted;
@@ -77,7 +77,7 @@ void requester::granted(std::string_view name, const claim_id& id, const spi::gr
     if (table_.granted(name, id, given, now, todo)) {
         run(std::move(todo));
     } else {  // a grant nobody waits for is given back
-        release_of(name, id, release_until(given.lease, now))->send();
+        release_request::send(release_of(name, id, release_until(given.lease, now)));
     }
 }
 
@@ -140,20 +140,25 @@ void requester::verify() {
 }
 
 std::shared_ptr<release_request> requester::release_of(claim_release which, spi::time_point now) {
-    const std::shared_ptr<cohort> c = std::move(which.claim);
-    // The hold that an unsettled exchange was to replace waits for the answer, however long its lease is over.
-    const bool settles = which.settles;
-    auto request = std::make_shared<release_request>(
-        std::shared_ptr<store_link>(c->keeper, &link_), releases_, std::move(which.ticket), c->terms.name, c->id,
-        settles ? spi::time_point::max() : release_until(c->terms.lease, now));
-    if (settles) request->then([this, c](spi::release_answer) { table_.left(c, link_.clock.now()); });
-    return request;
+    if (which.settles) {
+        // The hold that an unsettled exchange was to replace waits for the answer, however long its lease is over.
+        const std::shared_ptr<cohort> c = which.claim;
+        auto request = base::make_spared<release_request>(std::move(which.claim), link_, releases_,
+                                                          std::move(which.ticket), c->terms.name, c->id,
+                                                          spi::time_point::max());
+        request->then([this, c](spi::release_answer) { table_.left(c, link_.clock.now()); });
+        return request;
+    }
+    const cohort& c = *which.claim;  // it keeps its client
+    return base::make_spared<release_request>(std::move(which.claim), link_, releases_, std::move(which.ticket),
+                                              c.terms.name, c.id, release_until(c.terms.lease, now));
 }
 
 std::shared_ptr<release_request> requester::release_of(std::string_view name, const claim_id& id,
                                                        spi::time_point until) {
-    return std::make_shared<release_request>(std::shared_ptr<store_link>(client_.lock(), &link_), releases_,
-                                             release_log::ticket(releases_), std::string(name), id, until);
+    const auto owner = std::make_shared<const std::pair<std::shared_ptr<hold_keeper>, std::string>>(client_.lock(), name);
+    return base::make_spared<release_request>(owner, link_, releases_, release_log::ticket(releases_), owner->second, id,
+                                              until);
 }
 
 // How long a release is worth repeating: as long as the store may keep the claim.

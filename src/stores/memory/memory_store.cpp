@@ -54,9 +54,12 @@ public:
     }
     bool gone() const noexcept override { return closed_.load(); }
 
-    // The same instant, or an earlier one, on the client's clock: read the client's first, and the age comes out long.
+    // Read it before the table's clock, and the age of a grant comes out long.
+    spi::time_point now() const noexcept { return context_.clock.now(); }
+
+    // The same instant, or an earlier one, on the client's clock.
     spi::grant on_client_clock(spi::grant given) const {
-        const spi::time_point here = context_.clock.now();
+        const spi::time_point here = now();
         given.counted_from = here - (table_->now() - given.counted_from);
         return given;
     }
@@ -90,16 +93,14 @@ public:
     memory_store(std::shared_ptr<memory_table> shared, const spi::context& context)
         : table_(std::move(shared)),
           session_(std::make_shared<memory_session>(table_, context)),
-          from_(std::make_shared<base::whereabouts>(base::whereabouts{context.host, context.pid})),
+          from_(table_->keep(context.host, context.pid)),
           number_(table_->join(session_)) {}
     ~memory_store() override { close(); }
 
     const mortise::promises& promises() const noexcept override { return promises_; }
 
     void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) override {
-        spi::claim_answer answer = table_->claim(number_, *session_, from_, wanted);
-        if (answer.is == spi::claim_answer::verdict::granted) answer.grant = session_->on_client_clock(answer.grant);
-        done(std::move(answer));
+        done(table_->claim(number_, *session_, from_, wanted, session_->now()));
     }
     void renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) override {
         std::vector<spi::renewal_answer> answers;

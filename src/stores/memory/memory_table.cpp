@@ -20,6 +20,16 @@ std::uint64_t memory_table::join(std::weak_ptr<table_client> client) {
     return next_session_++;
 }
 
+std::shared_ptr<const base::whereabouts> memory_table::keep(const std::string& host, std::int64_t pid) {
+    std::scoped_lock guard{sessions_mutex_};
+    auto known = std::find_if(processes_.begin(), processes_.end(),
+                              [&](const auto& one) { return one->host == host && one->pid == pid; });
+    if (known == processes_.end())
+        known = processes_.insert(processes_.end(),
+                                  std::make_unique<const base::whereabouts>(base::whereabouts{host, pid}));
+    return {std::shared_ptr<const void>{}, known->get()};
+}
+
 void memory_table::leave(std::uint64_t gone) {
     {
         std::scoped_lock guard{sessions_mutex_};
@@ -45,13 +55,16 @@ void memory_table::leave(std::uint64_t gone) {
 }
 
 template <class Verb>
-auto memory_table::with(std::string_view name, std::uint64_t session, Verb&& verb) {
+auto memory_table::with(std::string_view name, std::uint64_t session, bool grants, Verb&& verb) {
     table_actions todo;
-    shard& s = shard_of(name);
+    const name_key key{name};
+    shard& s = shard_of(key);
     std::unique_lock guard{s.mutex};
-    const base::instant at = instant_now();
-    auto it = s.names.find(name);
-    if (it == s.names.end()) it = s.names.emplace(std::string(name), name_entry{s.floor}).first;
+    auto it = s.names.find(key);
+    if (it == s.names.end())
+        it = s.names.emplace(hashed<std::string>(std::string(name), key.hash), name_entry{s.floor}).first;
+    // Only counters need the wall clock.
+    const base::instant at = grants || it->second.state.waiting() > 0 ? instant_now() : base::instant{now_()};
     auto answer = verb(it->second.state, at, todo.effects);
     after(s, *it, session, at, todo);
     forget_idle(s, at.now);
@@ -62,28 +75,31 @@ auto memory_table::with(std::string_view name, std::uint64_t session, Verb&& ver
 
 spi::claim_answer memory_table::claim(std::uint64_t session, const table_client& client,
                                       const std::shared_ptr<const base::whereabouts>& from,
-                                      const spi::claim_request& wanted) {
-    return with(wanted.name, session, [&](base::lock_state& state, base::instant at, base::effects& out) {
+                                      const spi::claim_request& wanted, spi::time_point here) {
+    return with(wanted.name, session, true, [&](base::lock_state& state, base::instant at, base::effects& out) {
         if (client.gone()) return spi::claim_answer{.is = spi::claim_answer::verdict::refused, .reason = errc::closed};
-        return state.claim(base::kept_claim::of(wanted, session, from), wanted.capacity, wanted.queue, at, out)
-            .answer(wanted);
+        auto verdict =
+            state.claim(base::kept_claim::of(wanted, session, from), wanted.capacity, wanted.queue, at, out);
+        if (verdict.is == spi::claim_answer::verdict::granted)
+            verdict.grant.counted_from = here - (at.now - verdict.grant.counted_from);
+        return std::move(verdict).answer(wanted);
     });
 }
 
 spi::renewal_answer memory_table::renew(const spi::renewal& due) {
-    return with(due.name, 0, [&](base::lock_state& state, base::instant at, base::effects& out) {
+    return with(due.name, 0, false, [&](base::lock_state& state, base::instant at, base::effects& out) {
         return state.renew(due.id, due.lease, at, out);
     });
 }
 
 spi::release_answer memory_table::release(std::uint64_t session, std::string_view name, const claim_id& id) {
-    return with(name, 0, [&](base::lock_state& state, base::instant at, base::effects& out) {
+    return with(name, 0, false, [&](base::lock_state& state, base::instant at, base::effects& out) {
         return state.release(id, session, at, out);
     });
 }
 
 bool memory_table::break_hold(std::string_view name, std::uint64_t counter) {
-    return with(name, 0, [&](base::lock_state& state, base::instant at, base::effects& out) {
+    return with(name, 0, false, [&](base::lock_state& state, base::instant at, base::effects& out) {
         return state.break_hold(counter, at, out);
     });
 }
@@ -93,11 +109,11 @@ std::vector<spi::listed> memory_table::list() {
     for (shard& s : shards_) {
         std::scoped_lock guard{s.mutex};
         const spi::time_point now = now_();
-        for (const auto& [name, e] : s.names)
+        for (const auto& [key, e] : s.names)
             for (const base::kept_claim& held : e.state.holders())
                 if (now < held.ends)
                     all.push_back(
-                        {name, held.describe(now), e.state.capacity(), held.weight, e.state.waiting(), held.left(now)});
+                        {key.name, held.describe(now), e.state.capacity(), held.weight, e.state.waiting(), held.left(now)});
     }
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     return all;
@@ -108,21 +124,22 @@ std::vector<spi::stored_claim> memory_table::records() const {
     for (const shard& s : shards_) {
         std::scoped_lock guard{s.mutex};
         const spi::time_point now = now_();
-        for (const auto& [name, e] : s.names) {
+        for (const auto& [key, e] : s.names) {
             for (const base::kept_claim& held : e.state.holders())
-                if (now < held.ends) all.push_back({name, held.id, true});
-            e.state.each_waiting([&, &of = name](const base::kept_claim& one) { all.push_back({of, one.id, false}); });
+                if (now < held.ends) all.push_back({key.name, held.id, true});
+            e.state.each_waiting([&, &of = key.name](const base::kept_claim& one) { all.push_back({of, one.id, false}); });
         }
     }
     return all;
 }
 
 void memory_table::settle(const std::string& name) {
-    shard& s = shard_of(name);
+    const name_key key{name};
+    shard& s = shard_of(key);
     table_actions todo;
     {
         std::scoped_lock guard{s.mutex};
-        const auto it = s.names.find(name);
+        const auto it = s.names.find(key);
         if (it == s.names.end()) return;
         const base::instant at = instant_now();
         it->second.looked_at = spi::time_point::max();
@@ -160,10 +177,6 @@ std::shared_ptr<memory_table> memory_table::named(const std::string& name) {
     return found;
 }
 
-auto memory_table::shard_of(std::string_view name) noexcept -> shard& {
-    return shards_[std::hash<std::string_view>{}(name) % shards_.size()];
-}
-
 base::instant memory_table::instant_now() const {
     return base::instant::at(now_());
 }
@@ -179,7 +192,7 @@ void memory_table::after(shard& s, entries::value_type& named, std::uint64_t ses
         out.look_session = session != 0 ? session : e.state.first_waiting().session;
         out.look_in = e.looked_at - at.now;
     }
-    if (!out.nothing()) out.name = named.first;
+    if (!out.nothing()) out.name = named.first.name;
     if (e.state.idle() && !e.on_idle_list) {
         e.on_idle_list = true;
         s.idle.push_back(&named);

@@ -38,11 +38,15 @@ public:
     explicit memory_table(time_source now) : now_(std::move(now)) {}
 
     std::uint64_t join(std::weak_ptr<table_client> client);
+    // Kept as long as the table, once for each process; copies of the pointer count nothing.
+    std::shared_ptr<const base::whereabouts> keep(const std::string& host, std::int64_t pid);
     void leave(std::uint64_t session);
 
-    // A claim of a session that is gone is refused: nobody would ever release it.
+    // A claim of a session that is gone is refused: nobody would ever release it. A grant is counted on the client's clock,
+    // which is at `here`, or was a little ago.
     spi::claim_answer claim(std::uint64_t session, const table_client& client,
-                            const std::shared_ptr<const base::whereabouts>& from, const spi::claim_request& wanted);
+                            const std::shared_ptr<const base::whereabouts>& from, const spi::claim_request& wanted,
+                            spi::time_point here);
     spi::renewal_answer renew(const spi::renewal& due);
     spi::release_answer release(std::uint64_t session, std::string_view name, const claim_id& id);
     bool break_hold(std::string_view name, std::uint64_t counter);
@@ -63,10 +67,21 @@ private:
         spi::time_point looked_at = spi::time_point::max();  // when some session will call settle()
         bool on_idle_list = false;
     };
-    struct name_hash : std::hash<std::string_view> {
-        using is_transparent = void;
+    // Its hash is taken once: it picks the shard and the place in its map.
+    template <class Text>
+    struct hashed {
+        Text name;
+        std::size_t hash;
+        explicit hashed(Text n) : name(std::move(n)), hash(std::hash<std::string_view>{}(name)) {}
+        hashed(Text n, std::size_t h) : name(std::move(n)), hash(h) {}
     };
-    using entries = std::unordered_map<std::string, name_entry, name_hash, std::equal_to<>>;
+    using name_key = hashed<std::string_view>;
+    struct same {
+        using is_transparent = void;
+        std::size_t operator()(const auto& key) const noexcept { return key.hash; }
+        bool operator()(const auto& a, const auto& b) const noexcept { return a.name == b.name; }
+    };
+    using entries = std::unordered_map<hashed<std::string>, name_entry, same, same>;
     struct shard {
         mutable std::mutex mutex;
         entries names;
@@ -83,22 +98,23 @@ private:
         bool nothing() const noexcept { return look_session == 0 && effects.granted.empty() && effects.lost.empty(); }
     };
 
-    shard& shard_of(std::string_view name) noexcept;
+    shard& shard_of(const name_key& key) noexcept { return shards_[key.hash % shards_.size()]; }
     base::instant instant_now() const;
     static void after(shard&, entries::value_type&, std::uint64_t session, base::instant at, table_actions& out);
     static void forget_idle(shard&, spi::time_point now);
     void run(const table_actions&) const;
     std::shared_ptr<table_client> find(std::uint64_t session) const;
 
-    // Runs `verb(state, instant, effects)` on the name, then the actions that follow from it.
+    // Runs `verb(state, instant, effects)` on the name, then the actions that follow from it. `grants`: even if nobody waits.
     template <class Verb>
-    auto with(std::string_view name, std::uint64_t session, Verb&& verb);
+    auto with(std::string_view name, std::uint64_t session, bool grants, Verb&& verb);
 
     time_source now_;
     std::array<shard, 16> shards_;
 
     mutable std::mutex sessions_mutex_;
     std::unordered_map<std::uint64_t, std::weak_ptr<table_client>> sessions_;
+    std::vector<std::unique_ptr<const base::whereabouts>> processes_;
     std::uint64_t next_session_ = 1;
 };
 
