@@ -82,12 +82,9 @@ void claim_table::shard::insert(const std::shared_ptr<cohort>& c) {
     }
 }
 
-void claim_table::shard::erase(const cohort& c) {
-    if (c.shareable) {
-        joinable.erase(joinable.find(name_key(c.terms)));
-    } else {
-        solo.erase(solo.find(c.id));
-    }
+std::shared_ptr<cohort> claim_table::shard::erase(const cohort& c) {
+    if (c.shareable) return std::move(joinable.extract(joinable.find(name_key(c.terms))).value());
+    return std::move(solo.extract(solo.find(c.id)).value());
 }
 
 std::shared_ptr<cohort> claim_table::shard::find(const name_key& name, const claim_id& id) const {
@@ -113,7 +110,7 @@ std::vector<std::shared_ptr<cohort>> claim_table::shard::all() const {
     return both;
 }
 
-std::error_code claim_table::join(const std::shared_ptr<claimant>& call,
+std::error_code claim_table::join(std::shared_ptr<claimant>&& call,
                                   const std::shared_ptr<const claim_terms>& terms, std::shared_ptr<hold_keeper> keeper,
                                   const claimant* instead_of, spi::time_point now, actions& todo) {
     claimant::wait& w = *call->waiting;
@@ -142,11 +139,11 @@ std::error_code claim_table::join(const std::shared_ptr<claimant>& call,
         } else if (w.no_wait) {
             call->cohort = *found;
             call->is = claimant::phase::over;
-            todo.refused.emplace_back(call, in_the_way(**found, errc::busy, (*found)->line.size(), now));
+            todo.refused.emplace_back(std::move(call), in_the_way(**found, errc::busy, (*found)->line.size(), now));
             return {};
         } else {
             call->cohort = *found;
-            w.place = (*found)->line.insert((*found)->line.end(), call);
+            w.place = (*found)->line.insert((*found)->line.end(), std::move(call));
             events_.emit(event_kind::waited, (*found)->terms.name);
             return {};
         }
@@ -154,8 +151,10 @@ std::error_code claim_table::join(const std::shared_ptr<claimant>& call,
     auto c = base::make_spared<core::cohort>(std::move(keeper), terms, shareable);
     if (instead_of != nullptr) replace(instead_of->cohort, c);
     call->cohort = c;
-    w.place = c->line.insert(c->line.end(), call);
+    w.place = c->line.insert(c->line.end(), std::move(call));
     s.insert(c);
+    todo.request = request_of(*c, now);
+    c->calling.store(true, std::memory_order_relaxed);  // or as good as
     todo.ask = std::move(c);
     return {};
 }
@@ -205,23 +204,27 @@ actions claim_table::leave(const std::shared_ptr<claimant>& call, std::size_t na
 std::optional<spi::claim_request> claim_table::request(cohort& c, spi::time_point sent) {
     std::scoped_lock guard{mutex_of(c.terms.name_hash)};
     if (!c.waits()) return std::nullopt;
+    return request_of(c, sent);
+}
+
+spi::claim_request claim_table::request_of(cohort& c, spi::time_point sent) {
     c.in_flight.store(true, std::memory_order_relaxed);
     c.asked->overlapping = c.asked->unanswered > 0;
     ++c.asked->unanswered;
     c.asked->failing_since = std::min(c.asked->failing_since, sent);
-    return spi::claim_request{.name = c.terms.name,
-                              .id = c.id,
-                              .capacity = c.terms.capacity,
-                              .weight = c.terms.weight,
-                              .lease = c.terms.lease,
-                              .renew = c.terms.renewed ? renew::on : renew::off,
-                              .kept_by = c.terms.detached ? kept_by::lease : kept_by::process,
-                              .queue = c.would_queue(),
-                              .order = c.terms.order,
-                              .label = *c.terms.label,
-                              .instead_of = c.instead_of ? c.instead_of->id : claim_id{},
-                              .replicas = c.terms.replicas,
-                              .wait_slot = c.line.empty() ? 0 : c.line.front()->waiting->wait_slot};
+    return {.name = c.terms.name,
+            .id = c.id,
+            .capacity = c.terms.capacity,
+            .weight = c.terms.weight,
+            .lease = c.terms.lease,
+            .renew = c.terms.renewed ? renew::on : renew::off,
+            .kept_by = c.terms.detached ? kept_by::lease : kept_by::process,
+            .queue = c.would_queue(),
+            .order = c.terms.order,
+            .label = *c.terms.label,
+            .instead_of = c.instead_of ? c.instead_of->id : claim_id{},
+            .replicas = c.terms.replicas,
+            .wait_slot = c.line.empty() ? 0 : c.line.front()->waiting->wait_slot};
 }
 
 void claim_table::requested(const std::shared_ptr<cohort>& c, spi::time_point due) {
@@ -475,10 +478,11 @@ auto claim_table::release(const std::shared_ptr<claimant>& call, spi::time_point
         call->releasing = false;
         return left;
     }
-    left.todo.release = {c, release_log::ticket(releases_)};
     if (c->is == cohort::state::held) {
-        end(c);
+        left.todo.release = {end(c), release_log::ticket(releases_)};
         succeed(c, left.todo);
+    } else {
+        left.todo.release = {c, release_log::ticket(releases_)};
     }
     return left;
 }
@@ -628,15 +632,17 @@ void claim_table::forfeit(const std::shared_ptr<cohort>& c, spi::time_point now,
     if (old->is == cohort::state::held) apply(old, old->lease.revoked(), errc::lost, now, todo);
 }
 
-void claim_table::end(const std::shared_ptr<cohort>& c) {
+// Answers what the table had of it.
+std::shared_ptr<cohort> claim_table::end(const std::shared_ptr<cohort>& c) {
     c->is = cohort::state::ended;
     c->holder.reset();  // its handle has it
     c->valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
     look_at(*c, spi::time_point::max());
-    shard_of(c->terms.name_hash).erase(*c);
+    auto ended = shard_of(c->terms.name_hash).erase(*c);
     if (c->instead_of && c->instead_of->replaced_by.lock() == c) c->instead_of->replaced_by.reset();
     if (const auto by = c->replaced_by.lock(); by && by->is == cohort::state::unsettled)
         look_at(*by, spi::time_point{});  // now
+    return ended;
 }
 
 // Whoever is still in line goes on with a new claim.

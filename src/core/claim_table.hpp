@@ -63,8 +63,9 @@ struct actions {
     std::vector<std::pair<std::shared_ptr<claimant>, refusal>> refused{};
     std::shared_ptr<claimant> lost{};
     std::shared_ptr<cohort> ask{};
-    std::shared_ptr<cohort> confirm{};  // whether the store still has it
-    spi::time_point now{};              // when this was decided, if the store is to be asked as of then
+    std::optional<spi::claim_request> request{};  // that asks for it, as of `now`; none: it is made when its turn comes
+    std::shared_ptr<cohort> confirm{};            // whether the store still has it
+    spi::time_point now{};                        // when this was decided, if the store is to be asked as of then
 };
 
 class claim_table {
@@ -78,8 +79,9 @@ public:
     claim_table(const claim_policy& policy, process_identity here, event_sink& events, schedule& when,
                 release_log& releases);
 
-    // A call comes in. Not joined: it is over, for this reason. `instead_of`: a hold that it is to take the place of.
-    std::error_code join(const std::shared_ptr<claimant>& call, const std::shared_ptr<const claim_terms>& terms,
+    // A call comes in. Not joined: it is over, for this reason, and still the caller's. `instead_of`: a hold that it is to take
+    // the place of.
+    std::error_code join(std::shared_ptr<claimant>&& call, const std::shared_ptr<const claim_terms>& terms,
                          std::shared_ptr<hold_keeper> keeper, const claimant* instead_of, spi::time_point now,
                          actions& todo);
 
@@ -180,7 +182,7 @@ private:
         look_queue looks;
 
         void insert(const std::shared_ptr<cohort>& c);
-        void erase(const cohort& c);
+        std::shared_ptr<cohort> erase(const cohort& c);
         std::shared_ptr<cohort> find(const name_key& name, const claim_id& id) const;
         const std::shared_ptr<cohort>& shared(const cohort& c) const;
         const std::shared_ptr<cohort>& of(const claimant& call) const;
@@ -188,6 +190,7 @@ private:
     };
 
     // All of these with the shard's mutex held.
+    spi::claim_request request_of(cohort& c, spi::time_point sent);
     void look_at(cohort& c, spi::time_point due);
     void take(const std::shared_ptr<cohort>& c, const spi::grant& given, spi::time_point now, actions& todo);
     void busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, actions& todo);
@@ -195,7 +198,7 @@ private:
                    actions& todo);
     void withdraw(const std::shared_ptr<cohort>& c, bool there, spi::time_point now, actions& todo);
     void forfeit(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo);
-    void end(const std::shared_ptr<cohort>& c);
+    std::shared_ptr<cohort> end(const std::shared_ptr<cohort>& c);
     void succeed(const std::shared_ptr<cohort>& c, actions& todo);
     void apply(const std::shared_ptr<cohort>& c, lease::step step, std::error_code why, spi::time_point now,
                actions& todo);

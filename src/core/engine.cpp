@@ -136,13 +136,15 @@ void engine::start(const settled_claim& wanted, std::optional<spi::duration> wai
                               if (home && waiting) me->requester_.give_up(waiting, hash, errc::cancelled);
                           });
 
+    const auto timed = w.deadline != spi::time_point::max() ? call : nullptr;
     actions todo;
-    if (const auto too_late = table_.join(call, wanted.terms, shared_from_this(), instead_of.get(), now, todo)) {
+    if (const auto too_late =
+            table_.join(std::move(call), wanted.terms, shared_from_this(), instead_of.get(), now, todo)) {
         notifications_->emit(event_kind::refused, terms.name, {}, too_late);
         return requester_.answer(*call, policy_.refuse(too_late, terms.name));
     }
     requester_.run(std::move(todo));
-    requester_.watch_deadline(call, terms.name_hash);
+    if (timed) requester_.watch_deadline(timed, terms.name_hash);
 }
 
 attempt engine::acquire(claim wanted, const std::shared_ptr<claimant>& instead_of) {
@@ -169,8 +171,10 @@ attempt engine::acquire(const settled_claim& wanted, std::optional<spi::duration
             store_->wake(*mine);
         },
         mine->wait_slot, instead_of, by);
-    if (by.who != 0 && mine->is.load() == spi::sleeper::awake) detector_.look_later();
-    store_->sleep(*mine);
+    if (mine->is.load() != spi::sleeper::answered) {
+        if (by.who != 0) detector_.look_later();
+        store_->sleep(*mine);
+    }
     return std::move(*mine->result);
 }
 

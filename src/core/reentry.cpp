@@ -18,11 +18,11 @@ auto reentry::find(const hashed_name& at, owner_key who) noexcept -> frame* {
     return it == s.frames.end() ? nullptr : &it->at;
 }
 
-void reentry::insert(const hashed_name& at, owner_key who, frame f) {
+void reentry::insert(const hashed_name& at, owner_key who, frame&& f) {
     const key_view k{at, who};
     shard& s = shard_of(k);
     std::scoped_lock guard{s.mutex};
-    s.frames.insert(entry{k.who, k.mixed, std::move(f)});
+    s.frames.emplace(k, std::move(f));
     s.counted();
 }
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace mortise::inline v0::core {
@@ -47,7 +48,7 @@ public:
     };
 
     frame* find(const hashed_name& at, owner_key who) noexcept;  // good until it leaves
-    void insert(const hashed_name& at, owner_key who, frame f);
+    void insert(const hashed_name& at, owner_key who, frame&& f);
 
     // One level out. Still inside: the frame. Last one out: what was the frame. Neither: it never was inside.
     struct departure {
@@ -81,6 +82,8 @@ private:
         owner_key who;
         std::size_t mixed;
         mutable frame at;
+
+        entry(const key_view& k, frame&& f) noexcept : who(k.who), mixed(k.mixed), at(std::move(f)) {}
     };
     struct same {
         using is_transparent = void;

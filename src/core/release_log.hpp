@@ -22,7 +22,7 @@ public:
     class ticket {
     public:
         ticket() noexcept = default;
-        explicit ticket(release_log& of) noexcept : of_(&of) { of.count_.fetch_add(1); }
+        explicit ticket(release_log& of) noexcept : of_(&of) { of.count_.fetch_add(1, std::memory_order_relaxed); }
         ticket(ticket&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
         ticket& operator=(ticket&& other) noexcept {
             std::swap(of_, other.of_);

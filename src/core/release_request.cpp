@@ -42,9 +42,9 @@ bool release_request::unanswered_though_attached() noexcept {
 void release_request::send(const std::shared_ptr<release_request>& self) {
     release_request& me = *self;
     if (me.link_.shut.load()) return;
-    me.link_.store.release(me.name_, me.id_, [self](spi::release_answer answer) {
-        if (answer == spi::release_answer::unknown) return failed(self);
-        self->receive(answer);
+    me.link_.store.release(me.name_, me.id_, [mine = self](spi::release_answer answer) {
+        if (answer == spi::release_answer::unknown) return failed(mine);
+        mine->receive(answer);
     });
 
     // Not answered on the spot: repeat it after a while.
@@ -69,7 +69,7 @@ void release_request::repeat_after(const std::shared_ptr<release_request>& self,
     const spi::time_point now = link_.clock.now();
     const bool worth_it = now + pause < until_;
     note(worth_it);
-    if (worth_it) timer_ = link_.clock.at(now + pause, [self] { try_again(self); });
+    if (worth_it) timer_ = link_.clock.at(now + pause, [mine = self] { try_again(mine); });
 }
 
 // It failed on the way: there is no answer to wait for.

@@ -22,7 +22,11 @@ std::shared_ptr<release_request> requester::run(actions&& todo) {
     }
     if (todo.lost) listeners_.tell(todo.lost);
     if (todo.confirm) confirm(todo.confirm, link_.clock.now());
-    if (todo.ask) ask(todo.ask, todo.now != spi::time_point{} ? todo.now : link_.clock.now());
+    if (todo.request) {
+        send(todo.ask, *todo.request, todo.now);
+    } else if (todo.ask) {
+        ask(todo.ask, todo.now != spi::time_point{} ? todo.now : link_.clock.now());
+    }
     return release;
 }
 
@@ -53,14 +57,16 @@ void requester::give_up(const std::shared_ptr<claimant>& call, std::size_t name_
 }
 
 void requester::ask(const std::shared_ptr<cohort>& c, spi::time_point sent) {
-    const auto wanted = table_.request(*c, sent);
-    if (!wanted) return;
+    if (const auto wanted = table_.request(*c, sent)) send(c, *wanted, sent);
+}
+
+void requester::send(const std::shared_ptr<cohort>& c, const spi::claim_request& wanted, spi::time_point sent) {
     c->calling.store(true, std::memory_order_relaxed);
     // The cohort keeps its client, which has this. Two forms, each small enough to be kept inside a reply.
-    if (wanted->queue) {
-        link_.store.claim(*wanted, [this, c, sent](spi::claim_answer&& answer) { receive(c, sent, true, answer); });
+    if (wanted.queue) {
+        link_.store.claim(wanted, [this, mine = c, sent](auto&& answer) { receive(mine, sent, true, answer); });
     } else {
-        link_.store.claim(*wanted, [this, c, sent](spi::claim_answer&& answer) { receive(c, sent, false, answer); });
+        link_.store.claim(wanted, [this, mine = c, sent](auto&& answer) { receive(mine, sent, false, answer); });
     }
     c->calling.store(false, std::memory_order_release);
     table_.requested(c, sent + link_.options.reply_timeout);

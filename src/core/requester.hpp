@@ -50,6 +50,7 @@ public:
 
 private:
     void ask(const std::shared_ptr<cohort>& c, spi::time_point sent);
+    void send(const std::shared_ptr<cohort>& c, const spi::claim_request& wanted, spi::time_point sent);
     void receive(const std::shared_ptr<cohort>& c, spi::time_point sent, bool queues, spi::claim_answer& answer);
     void send_renewals(std::vector<std::shared_ptr<cohort>> claims, spi::time_point sent);
     void confirm(const std::shared_ptr<cohort>& c, spi::time_point sent);

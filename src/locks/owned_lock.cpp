@@ -52,7 +52,7 @@ lock_reply owned_lock::lock(core::owner_key owner, wait_for wait, std::uint32_t 
                                             : engine_->acquire(settled(weight), wait, by);
     if (!got) return {got.reason(), got.refusal().describe()};
     frames_->insert(hashed_name_, owner, {*std::move(got), this, 1, weight, nesting_ == nesting::counted});
-    inside_.fetch_add(1);
+    inside_.fetch_add(1, std::memory_order_relaxed);
     return {};
 }
 
@@ -160,7 +160,7 @@ std::error_code owned_lock::unlock(core::owner_key owner) noexcept {
         engine_->notifications().emit(event_kind::released, name(), {}, errc::not_owner);
         return errc::not_owner;
     }
-    if (left.last->through == this) inside_.fetch_sub(1);
+    if (left.last->through == this) inside_.fetch_sub(1, std::memory_order_relaxed);
     std::error_code ec;
     const release_result result = left.last->hold.release(ec);
     return unlock_error(result, ec);

@@ -336,7 +336,7 @@ private:
         const one_call one = make_call(shareable ? writer : static_cast<std::uint32_t>(pick(all) + 1), shareable);
         calls_.push_back(one);
         actions todo;
-        if (table_.join(one.call, std::make_shared<claim_terms>(terms_of(one)), nullptr, nullptr, now_, todo)) found_ = "an open table lets nobody in";
+        if (table_.join(std::shared_ptr(one.call), std::make_shared<claim_terms>(terms_of(one)), nullptr, nullptr, now_, todo)) found_ = "an open table lets nobody in";
         if (one.shareable && one.call->is.load() == claimant::phase::waiting) {
             model_line_.push_back(one.call.get());
             if (flaw_ == table_flaw::serves_the_last_first) {
@@ -363,7 +363,7 @@ private:
         if (pick(4) == 0) terms.lease = lease_life / 2;
         calls_.push_back(one);
         actions todo;
-        if (const auto no = table_.join(one.call, std::make_shared<claim_terms>(terms), nullptr, held.get(), now_, todo)) {
+        if (const auto no = table_.join(std::shared_ptr(one.call), std::make_shared<claim_terms>(terms), nullptr, held.get(), now_, todo)) {
             if (one.call->is.load() != claimant::phase::over) found_ = "refused, and not over";
             return answered(*one.call);
         }
@@ -444,10 +444,10 @@ private:
         if (todo.lost) ++losses;
         if (todo.confirm)
             messages_.push_back({.is = message::kind::confirmation, .c = std::move(todo.confirm), .sent = now_});
-        if (todo.ask) ask(todo.ask);
+        if (todo.ask) ask(todo.ask, todo.request);
     }
-    void ask(const std::shared_ptr<cohort>& c) {
-        const auto wanted = table_.request(*c, now_);
+    void ask(const std::shared_ptr<cohort>& c, std::optional<spi::claim_request> wanted) {
+        if (!wanted) wanted = table_.request(*c, now_);
         if (!wanted) return;
         if (wanted->id != c->id || wanted->name != "door" || wanted->lease != c->terms.lease)
             found_ = "asks for another";
@@ -456,6 +456,7 @@ private:
             deliver(messages_.size() - 1);
             if (!messages_.empty() && messages_.back().is == message::kind::claim_reply) deliver(messages_.size() - 1);
         }
+        c->calling = false;
         table_.requested(c, now_ + options_.reply_timeout);
     }
     bool lost() { return losses_ > 0 && pick(8) < losses_; }
