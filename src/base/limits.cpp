@@ -26,7 +26,7 @@ void check_lease(nanoseconds lease) {
 }
 
 void check_label(std::string_view label) {
-    if (label.size() > longest_label || !valid_utf8(label) || has_control(label))
+    if (label.size() > longest_label || (!printable_ascii(label) && (!valid_utf8(label) || has_control(label))))
         bad_option("label " + quoted(label) + ": use at most 200 bytes of UTF-8 without control characters");
 }
 
@@ -40,6 +40,7 @@ void check_positive(const char* field, nanoseconds span, nanoseconds most) {
 void check_name(std::string_view name) {
     if (name.empty()) bad_name(name, "is empty");
     if (name.size() > longest_name) bad_name(name, "has " + std::to_string(name.size()) + " bytes");
+    if (printable_ascii(name)) return;
     if (!valid_utf8(name)) bad_name(name, "is not valid UTF-8");
     if (has_control(name)) bad_name(name, "contains control characters");
 }

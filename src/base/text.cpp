@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 
 namespace mortise::inline v0::base {
 
@@ -41,6 +42,19 @@ std::string readable(std::chrono::nanoseconds span) {
         if (span >= 10 * each.size || (span >= each.size && span % each.size == 0ns))
             return std::to_string(span / each.size) + each.name;
     return "0 ns";
+}
+
+bool printable_ascii(std::string_view text) noexcept {
+    // Eight bytes at a time. A byte's top bit gets set by one of: itself from 0x80 on, the sum at 0x7f, the difference below
+    // 0x20. Only such bytes carry or borrow, so nothing else is suspected for their sake.
+    std::uint64_t odd = 0;
+    for (; text.size() >= 8; text.remove_prefix(8)) {
+        std::uint64_t eight = 0;
+        std::memcpy(&eight, text.data(), 8);
+        odd |= eight | (eight + 0x0101010101010101u) | (eight - 0x2020202020202020u);
+    }
+    if ((odd & 0x8080808080808080u) != 0) return false;
+    return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
 bool valid_utf8(std::string_view text) noexcept {

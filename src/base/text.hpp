@@ -17,6 +17,8 @@ std::string quoted(std::string_view text);
 // "250 ms", "12 s", "3 min": two significant units are never needed.
 std::string readable(std::chrono::nanoseconds span);
 
+// Nothing but ASCII from space to tilde, as most names are: valid UTF-8 without control characters, and quickly known.
+bool printable_ascii(std::string_view text) noexcept;
 bool valid_utf8(std::string_view text) noexcept;
 bool has_control(std::string_view text) noexcept;  // C0, DEL and C1 (as UTF-8)
 

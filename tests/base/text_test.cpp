@@ -75,6 +75,20 @@ TEST(utf8, knows_control_characters) {
     EXPECT_TRUE(has_control(std::string(1, '\0')));
 }
 
+TEST(printable_ascii, is_told_from_everything_else_at_every_place) {
+    for (std::size_t size = 0; size <= 17; ++size) {
+        std::string text(size, 'x');
+        EXPECT_TRUE(printable_ascii(text));
+        for (std::size_t at = 0; at < size; ++at)
+            for (int byte = 0; byte < 256; ++byte)
+                for (const char beside : {' ', '~'}) {
+                    text.assign(size, beside);
+                    text[at] = static_cast<char>(byte);
+                    EXPECT_EQ(printable_ascii(text), byte >= 0x20 && byte < 0x7f) << size << ' ' << at << ' ' << byte;
+                }
+    }
+}
+
 TEST(words, are_read_one_after_the_other) {
     base::words in{"claim ff -7 and the rest"};
     EXPECT_EQ(in.next(), "claim");
