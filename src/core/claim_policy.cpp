@@ -16,7 +16,8 @@ namespace mortise::inline v0::core {
 claim_policy::claim_policy(const client_options& options, const mortise::promises& promises, std::string shown_as)
     : options_(options),
       promises_(promises),
-      label_(std::make_shared<const std::string>(options.label.value())),
+      own_label_(options.label.value()),
+      label_(std::shared_ptr<const void>{}, &own_label_),
       shown_as_(std::move(shown_as)) {}
 
 refusal claim_policy::refuse(std::error_code why, std::string_view name, const std::string& what) const {
@@ -27,6 +28,13 @@ refusal claim_policy::refuse(std::error_code why, std::string_view name, const s
 void claim_policy::check(const claim& wanted) const {
     base::check(wanted);
     if (const auto no = not_promised(wanted)) throw error(no->reason, no->describe());
+}
+
+std::optional<refusal> claim_policy::objection(const claim& wanted) const {
+    base::check(wanted);
+    auto no = not_promised(wanted);
+    if (no && no->reason == errc::invalid_option) throw error(no->reason, no->describe());
+    return no;
 }
 
 std::optional<refusal> claim_policy::not_promised(const claim& wanted) const {
@@ -81,10 +89,10 @@ core::lease claim_policy::lease_of(const spi::grant& given, const claim_terms& t
                        given.counted_from);
 }
 
-std::shared_ptr<const claim_terms> claim_policy::terms_of(claim& wanted) const {
+settled_claim claim_policy::settled(claim& wanted) const {
     claim_options& o = wanted.options;
-    auto settled = base::make_spared<claim_terms>();
-    claim_terms& terms = *settled;
+    auto made = base::make_spared<claim_terms>();
+    claim_terms& terms = *made;
     terms.name = wanted.name.take();
     terms.name_hash = std::hash<std::string_view>{}(terms.name);
     terms.label = o.label.empty() ? label_ : std::make_shared<const std::string>(o.label.take());
@@ -98,7 +106,7 @@ std::shared_ptr<const claim_terms> claim_policy::terms_of(claim& wanted) const {
     terms.detached = o.kept_by == kept_by::lease;
     terms.shareable = options_.hand_over_turns > 1 && o.hand_over == hand_over::on && o.order == order::any &&
                       wanted.weight == wanted.capacity && terms.renewed && !terms.detached;
-    return settled;
+    return {std::move(made), o.stop.take()};
 }
 
 }  // namespace mortise::inline v0::core

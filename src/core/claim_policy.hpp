@@ -13,11 +13,18 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 namespace mortise::inline v0::core {
+
+// A claim that the store may be asked for.
+struct settled_claim {
+    std::shared_ptr<const claim_terms> terms{};
+    std::stop_token stop{};
+};
 
 class claim_policy {
 public:
@@ -27,10 +34,11 @@ public:
     // Throws invalid_name, invalid_option, unsupported or no_token: what a claim like this would be refused for anyway.
     void check(const claim& wanted) const;
 
-    std::optional<refusal> not_promised(const claim& wanted) const;
+    // What the store does not promise. Throws invalid_name or invalid_option.
+    std::optional<refusal> objection(const claim& wanted) const;
 
-    // Takes the strings out of `wanted`.
-    std::shared_ptr<const claim_terms> terms_of(claim& wanted) const;
+    // Of a claim that was checked. Takes the strings and the token out of `wanted`.
+    settled_claim settled(claim& wanted) const;
 
     // The lease of a grant, as its holder may count on it.
     core::lease lease_of(const spi::grant& given, const claim_terms& terms) const;
@@ -48,13 +56,15 @@ public:
     bool addressed() const noexcept { return !shown_as_.starts_with('('); }
 
 private:
+    std::optional<refusal> not_promised(const claim& wanted) const;
     std::optional<spi::duration> lease_of(const claim_options& o) const;
     unsigned durability_of(const claim_options& o) const;
     spi::duration margin_of(spi::duration lease) const;
 
     const client_options& options_;
     const mortise::promises& promises_;
-    const std::shared_ptr<const std::string> label_;
+    const std::string own_label_;
+    const std::shared_ptr<const std::string> label_;  // shows own_label_; copies of it count nothing
     const std::string shown_as_;
 };
 

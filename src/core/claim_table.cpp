@@ -68,11 +68,54 @@ void pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, actions& tod
     c->holder = todo.granted;
 }
 
+// Counted as sent. With the mutex held.
+spi::claim_request request_of(cohort& c, spi::time_point sent) {
+    c.in_flight.store(true, std::memory_order_relaxed);
+    c.asked->overlapping = c.asked->unanswered > 0;
+    ++c.asked->unanswered;
+    c.asked->failing_since = std::min(c.asked->failing_since, sent);
+    return {.name = c.terms.name,
+            .id = c.id,
+            .capacity = c.terms.capacity,
+            .weight = c.terms.weight,
+            .lease = c.terms.lease,
+            .renew = c.terms.renewed ? renew::on : renew::off,
+            .kept_by = c.terms.detached ? kept_by::lease : kept_by::process,
+            .queue = c.would_queue(),
+            .order = c.terms.order,
+            .label = *c.terms.label,
+            .instead_of = c.instead_of ? c.instead_of->id : claim_id{},
+            .replicas = c.terms.replicas,
+            .wait_slot = c.line.empty() ? 0 : c.line.front()->waiting->wait_slot};
+}
+
+// Who is in the way, as far as it is known here: this process, or whoever the store named.
+refusal in_the_way(const cohort& c, const claim_policy& policy, const claim_table::process_identity& here, errc why,
+                   std::optional<std::size_t> ahead, spi::time_point now) {
+    refusal no = policy.refuse(why, c.terms.name);
+    if (c.is == cohort::state::held) {
+        if (ahead) no.place = *ahead + 1;
+        if (const auto& holder = c.holder)
+            no.holder = mortise::holder{.host = here.host,
+                                        .pid = here.pid,
+                                        .label = *c.terms.label,
+                                        .held_for = now - holder->since,
+                                        .token = c.token()};
+    } else if (c.asked && c.asked->standing) {
+        no.holder = c.asked->standing->holder;
+        if (no.holder && no.holder->held_for) *no.holder->held_for += now - c.asked->heard;
+        if (ahead) no.place = c.asked->standing->place.value_or(1) + *ahead;
+    }
+    return no;
+}
+
 }  // namespace
 
 claim_table::claim_table(const claim_policy& policy, process_identity here, event_sink& events, schedule& when,
                          release_log& releases)
-    : policy_(policy), here_(std::move(here)), events_(events), schedule_(when), releases_(releases) {}
+    : policy_(policy), here_(std::move(here)), events_(events), releases_(releases) {
+    for (shard& s : shards_) s.when = &when;
+}
 
 void claim_table::shard::insert(const std::shared_ptr<cohort>& c) {
     if (c->shareable) {
@@ -98,6 +141,12 @@ const std::shared_ptr<cohort>& claim_table::shard::shared(const cohort& c) const
     return c.shareable ? *joinable.find(name_key(c.terms)) : *solo.find(c.id);
 }
 
+void claim_table::shard::look_at(cohort& c, spi::time_point due) {
+    if (due == spi::time_point::max()) return looks.erase(c);
+    looks.set(c, due, c.is == cohort::state::held ? c.lease.may_join() : due);
+    if (looks.next() == due) when->look_by(due);
+}
+
 // The cohort in whose line the call stands now: the one it joined, or the one that took over the line.
 const std::shared_ptr<cohort>& claim_table::shard::of(const claimant& call) const {
     if (call.cohort->is != cohort::state::ended) return call.cohort;
@@ -110,9 +159,9 @@ std::vector<std::shared_ptr<cohort>> claim_table::shard::all() const {
     return both;
 }
 
-std::error_code claim_table::join(std::shared_ptr<claimant>&& call,
-                                  const std::shared_ptr<const claim_terms>& terms, std::shared_ptr<hold_keeper> keeper,
-                                  const claimant* instead_of, spi::time_point now, actions& todo) {
+std::error_code claim_table::join(std::shared_ptr<claimant>&& call, std::shared_ptr<const claim_terms>&& terms,
+                                  std::shared_ptr<hold_keeper> keeper, const claimant* instead_of, spi::time_point now,
+                                  actions& todo) {
     claimant::wait& w = *call->waiting;
     bool shareable = terms->shareable && instead_of == nullptr;
     shard& s = shard_of(terms->name_hash);
@@ -139,7 +188,8 @@ std::error_code claim_table::join(std::shared_ptr<claimant>&& call,
         } else if (w.no_wait) {
             call->cohort = *found;
             call->is = claimant::phase::over;
-            todo.refused.emplace_back(std::move(call), in_the_way(**found, errc::busy, (*found)->line.size(), now));
+            todo.refused.emplace_back(std::move(call),
+                                      in_the_way(**found, policy_, here_, errc::busy, (*found)->line.size(), now));
             return {};
         } else {
             call->cohort = *found;
@@ -148,7 +198,7 @@ std::error_code claim_table::join(std::shared_ptr<claimant>&& call,
             return {};
         }
     }
-    auto c = base::make_spared<core::cohort>(std::move(keeper), terms, shareable);
+    auto c = base::make_spared<core::cohort>(std::move(keeper), std::move(terms), shareable);
     if (instead_of != nullptr) replace(instead_of->cohort, c);
     call->cohort = c;
     w.place = c->line.insert(c->line.end(), std::move(call));
@@ -187,7 +237,7 @@ actions claim_table::leave(const std::shared_ptr<claimant>& call, std::size_t na
         todo.ask = c;
         return todo;
     }
-    refusal no = in_the_way(*c, unheard ? errc::unreachable : why, ahead, now);
+    refusal no = in_the_way(*c, policy_, here_, unheard ? errc::unreachable : why, ahead, now);
     const bool held_up = why == errc::timed_out && c->asked && !c->asked->trouble.empty();
     const std::string because = !what.empty() ? what
                                 : unheard     ? silence_of(*c)
@@ -207,30 +257,10 @@ std::optional<spi::claim_request> claim_table::request(cohort& c, spi::time_poin
     return request_of(c, sent);
 }
 
-spi::claim_request claim_table::request_of(cohort& c, spi::time_point sent) {
-    c.in_flight.store(true, std::memory_order_relaxed);
-    c.asked->overlapping = c.asked->unanswered > 0;
-    ++c.asked->unanswered;
-    c.asked->failing_since = std::min(c.asked->failing_since, sent);
-    return {.name = c.terms.name,
-            .id = c.id,
-            .capacity = c.terms.capacity,
-            .weight = c.terms.weight,
-            .lease = c.terms.lease,
-            .renew = c.terms.renewed ? renew::on : renew::off,
-            .kept_by = c.terms.detached ? kept_by::lease : kept_by::process,
-            .queue = c.would_queue(),
-            .order = c.terms.order,
-            .label = *c.terms.label,
-            .instead_of = c.instead_of ? c.instead_of->id : claim_id{},
-            .replicas = c.terms.replicas,
-            .wait_slot = c.line.empty() ? 0 : c.line.front()->waiting->wait_slot};
-}
-
 void claim_table::requested(const std::shared_ptr<cohort>& c, spi::time_point due) {
     if (!c->in_flight.load(std::memory_order_acquire)) return;
     std::scoped_lock guard{mutex_of(c->terms.name_hash)};
-    if (c->is != cohort::state::ended && c->in_flight) look_at(*c, due);
+    if (c->is != cohort::state::ended && c->in_flight) shard_of(c->terms.name_hash).look_at(*c, due);
 }
 
 actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point sent, bool queues,
@@ -256,7 +286,7 @@ actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point 
         const bool impatient = answer.unreached && !c->would_queue();
         no_answer(c, answer.reason ? answer.reason : make_error_code(errc::unreachable), now,
                   impatient ? options.try_patience.value_or(options.patience) : options.patience, todo);
-        if (c->is != cohort::state::ended) look_at(*c, now + pause_after_failure(*c));
+        if (c->is != cohort::state::ended) shard_of(c->terms.name_hash).look_at(*c, now + pause_after_failure(*c));
         return todo;
     }
     c->in_flight.store(false, std::memory_order_release);
@@ -298,7 +328,7 @@ actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point 
     } else {
         c->is = cohort::state::queued;
         if (first) events_.emit(event_kind::waited, c->terms.name);
-        look_at(*c, now + pause_while_queued(*c, policy_.options().patience));
+        shard_of(c->terms.name_hash).look_at(*c, now + pause_while_queued(*c, policy_.options().patience));
     }
     return todo;
 }
@@ -336,27 +366,19 @@ actions claim_table::lost(std::string_view name, const claim_id& id, spi::time_p
     return todo;
 }
 
-std::vector<std::shared_ptr<cohort>> claim_table::due(spi::time_point now) {
-    std::vector<std::shared_ptr<cohort>> all;
+auto claim_table::due(spi::time_point now) -> looks {
+    looks all;
     for (shard& s : shards_) {
         std::scoped_lock guard{s.mutex};
-        while (const cohort* c = s.looks.take_due(now)) all.push_back(s.shared(*c));
+        while (const cohort* c = s.looks.take_due(now)) all.claims.push_back(s.shared(*c));
     }
-    if (all.empty()) return all;
+    const bool any = !all.claims.empty();
     for (shard& s : shards_) {
         std::scoped_lock guard{s.mutex};
-        while (const cohort* c = s.looks.take_joining(now)) all.push_back(s.shared(*c));
+        while (const cohort* c = any ? s.looks.take_joining(now) : nullptr) all.claims.push_back(s.shared(*c));
+        all.next = std::min(all.next, s.looks.next());
     }
     return all;
-}
-
-spi::time_point claim_table::next_look() {
-    auto first = spi::time_point::max();
-    for (shard& s : shards_) {
-        std::scoped_lock guard{s.mutex};
-        first = std::min(first, s.looks.next());
-    }
-    return first;
 }
 
 bool claim_table::look(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo) {
@@ -374,7 +396,7 @@ bool claim_table::look(const std::shared_ptr<cohort>& c, spi::time_point now, ac
         } else {
             ++c->asked->failures;
             todo.confirm = c->instead_of;
-            look_at(*c, now + pause_after_failure(*c));
+            shard_of(c->terms.name_hash).look_at(*c, now + pause_after_failure(*c));
         }
         return false;
     }
@@ -388,7 +410,7 @@ bool claim_table::look(const std::shared_ptr<cohort>& c, spi::time_point now, ac
 bool claim_table::renew_early(const std::shared_ptr<cohort>& c, spi::time_point now) {
     std::scoped_lock guard{mutex_of(c->terms.name_hash)};
     if (c->is != cohort::state::held || !c->lease.restart(now)) return false;
-    look_at(*c, c->lease.due());
+    shard_of(c->terms.name_hash).look_at(*c, c->lease.due());
     return true;
 }
 
@@ -434,7 +456,7 @@ void claim_table::left(const std::shared_ptr<cohort>& c, spi::time_point now) {
     if (c->is != cohort::state::unsettled) return;
     c->asked->left = now;
     c->asked->failures = 0;
-    look_at(*c, now + spi::duration{1});
+    shard_of(c->terms.name_hash).look_at(*c, now + spi::duration{1});
 }
 
 auto claim_table::doubt_all(spi::time_point now) -> doubts {
@@ -446,7 +468,7 @@ auto claim_table::doubt_all(spi::time_point now) -> doubts {
         if (!c->terms.renewed) {
             found.fixed.push_back(c);
         } else if (c->lease.ask_again(now)) {
-            look_at(*c, c->lease.due());
+            shard_of(c->terms.name_hash).look_at(*c, c->lease.due());
             found.renewing.push_back(c);
         }
     });
@@ -525,14 +547,6 @@ void claim_table::each(const std::function<void(const std::shared_ptr<cohort>&)>
     }
 }
 
-// From now on the next look is at `due`: to renew what is held, to ask again for what is not; never at max().
-void claim_table::look_at(cohort& c, spi::time_point due) {
-    look_queue& looks = shard_of(c.terms.name_hash).looks;
-    if (due == spi::time_point::max()) return looks.erase(c);
-    looks.set(c, due, c.is == cohort::state::held ? c.lease.may_join() : due);
-    if (looks.next() == due) schedule_.look_by(due);
-}
-
 void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given, spi::time_point now, actions& todo) {
     c->lease = policy_.lease_of(given, c->terms);
     c->counter = given.counter;
@@ -544,7 +558,7 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
         end(c);
         succeed(c, todo);
         if (const auto next = std::exchange(todo.ask, nullptr))
-            look_at(*next, now + std::chrono::milliseconds{10});
+            shard_of(next->terms.name_hash).look_at(*next, now + std::chrono::milliseconds{10});
         return;
     }
     c->asked.reset();
@@ -565,7 +579,7 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
     }
     c->valid_until.store(c->lease.deadline(), std::memory_order_release);
     pass_on(c, now, todo);
-    look_at(*c, c->lease.due());
+    shard_of(c->terms.name_hash).look_at(*c, c->lease.due());
 }
 
 // Not granted and not queued: those who do not wait are answered. For the others a store that queues is asked to do so at
@@ -580,7 +594,7 @@ void claim_table::busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_
         }
         call->is = claimant::phase::over;
         const claimant::wait& w = *call->waiting;
-        refusal no = in_the_way(*c, w.leaves_for != errc{} ? w.leaves_for : errc::busy, ahead++, now);
+        refusal no = in_the_way(*c, policy_, here_, w.leaves_for != errc{} ? w.leaves_for : errc::busy, ahead++, now);
         if (!w.leaves_because.empty()) no.detail = policy_.refuse(no.reason, c->terms.name, w.leaves_because).detail;
         todo.refused.emplace_back(call, std::move(no));
         it = c->line.erase(it);
@@ -588,7 +602,7 @@ void claim_table::busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_
     if (c->line.empty()) {
         withdraw(c, may_be_there(*c), now, todo);
     } else if (queues) {
-        look_at(*c, now + pause_while_polling(*c));
+        shard_of(c->terms.name_hash).look_at(*c, now + pause_while_polling(*c));
     } else {
         todo.ask = c;
     }
@@ -616,7 +630,7 @@ void claim_table::withdraw(const std::shared_ptr<cohort>& c, bool there, spi::ti
         c->is = cohort::state::unsettled;
         c->in_flight.store(false, std::memory_order_release);
         todo.confirm = old;
-        return look_at(*c, now + pause_after_failure(*c));
+        return shard_of(c->terms.name_hash).look_at(*c, now + pause_after_failure(*c));
     }
     if (there) todo.release = {c, release_log::ticket(releases_)};
     end(c);
@@ -637,11 +651,11 @@ std::shared_ptr<cohort> claim_table::end(const std::shared_ptr<cohort>& c) {
     c->is = cohort::state::ended;
     c->holder.reset();  // its handle has it
     c->valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
-    look_at(*c, spi::time_point::max());
+    shard_of(c->terms.name_hash).look_at(*c, spi::time_point::max());
     auto ended = shard_of(c->terms.name_hash).erase(*c);
     if (c->instead_of && c->instead_of->replaced_by.lock() == c) c->instead_of->replaced_by.reset();
     if (const auto by = c->replaced_by.lock(); by && by->is == cohort::state::unsettled)
-        look_at(*by, spi::time_point{});  // now
+        shard_of(by->terms.name_hash).look_at(*by, spi::time_point{});  // now
     return ended;
 }
 
@@ -672,27 +686,7 @@ void claim_table::apply(const std::shared_ptr<cohort>& c, lease::step step, std:
     }
     if (step.at_risk) events_.emit(event_kind::at_risk, c->terms.name, c->token(), why, c->lease.deadline() - now);
     if (!c->doubted) c->valid_until.store(c->lease.deadline(), std::memory_order_release);
-    look_at(*c, c->lease.due());
-}
-
-// Who is in the way, as far as it is known here: this process, or whoever the store named.
-refusal claim_table::in_the_way(const cohort& c, errc why, std::optional<std::size_t> ahead,
-                                spi::time_point now) const {
-    refusal no = policy_.refuse(why, c.terms.name);
-    if (c.is == cohort::state::held) {
-        if (ahead) no.place = *ahead + 1;
-        if (const auto& holder = c.holder)
-            no.holder = mortise::holder{.host = here_.host,
-                                        .pid = here_.pid,
-                                        .label = *c.terms.label,
-                                        .held_for = now - holder->since,
-                                        .token = c.token()};
-    } else if (c.asked && c.asked->standing) {
-        no.holder = c.asked->standing->holder;
-        if (no.holder && no.holder->held_for) *no.holder->held_for += now - c.asked->heard;
-        if (ahead) no.place = c.asked->standing->place.value_or(1) + *ahead;
-    }
-    return no;
+    shard_of(c->terms.name_hash).look_at(*c, c->lease.due());
 }
 
 }  // namespace mortise::inline v0::core

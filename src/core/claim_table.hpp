@@ -79,9 +79,9 @@ public:
     claim_table(const claim_policy& policy, process_identity here, event_sink& events, schedule& when,
                 release_log& releases);
 
-    // A call comes in. Not joined: it is over, for this reason, and still the caller's. `instead_of`: a hold that it is to take
-    // the place of.
-    std::error_code join(std::shared_ptr<claimant>&& call, const std::shared_ptr<const claim_terms>& terms,
+    // A call comes in. Not joined: it is over, for this reason, and it and the terms are still the caller's. `instead_of`: a
+    // hold that it is to take the place of.
+    std::error_code join(std::shared_ptr<claimant>&& call, std::shared_ptr<const claim_terms>&& terms,
                          std::shared_ptr<hold_keeper> keeper, const claimant* instead_of, spi::time_point now,
                          actions& todo);
 
@@ -102,9 +102,12 @@ public:
                  actions& todo);
     actions lost(std::string_view name, const claim_id& id, spi::time_point now);
 
-    // Takes out what is due, and what may join it. The next look is at next_look(), max() if there is none.
-    std::vector<std::shared_ptr<cohort>> due(spi::time_point now);
-    spi::time_point next_look();
+    // Takes out what is due, and what may join it.
+    struct looks {
+        std::vector<std::shared_ptr<cohort>> claims{};
+        spi::time_point next = spi::time_point::max();  // of those that are not due
+    };
+    looks due(spi::time_point now);
     // It is due: what is held is renewed (true), what waits is asked for again.
     bool look(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo);
     // Whether a renewal is to be sent before it is due.
@@ -180,7 +183,10 @@ private:
         std::unordered_set<std::shared_ptr<cohort>, by_name, by_name, allocator> joinable;  // at most one per name
         std::unordered_set<std::shared_ptr<cohort>, by_id, by_id, allocator> solo;
         look_queue looks;
+        schedule* when = nullptr;
 
+        // From now on the next look is at `due`: to renew what is held, to ask again for what is not; never at max().
+        void look_at(cohort& c, spi::time_point due);
         void insert(const std::shared_ptr<cohort>& c);
         std::shared_ptr<cohort> erase(const cohort& c);
         std::shared_ptr<cohort> find(const name_key& name, const claim_id& id) const;
@@ -190,8 +196,6 @@ private:
     };
 
     // All of these with the shard's mutex held.
-    spi::claim_request request_of(cohort& c, spi::time_point sent);
-    void look_at(cohort& c, spi::time_point due);
     void take(const std::shared_ptr<cohort>& c, const spi::grant& given, spi::time_point now, actions& todo);
     void busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, actions& todo);
     void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, spi::duration patience,
@@ -202,14 +206,12 @@ private:
     void succeed(const std::shared_ptr<cohort>& c, actions& todo);
     void apply(const std::shared_ptr<cohort>& c, lease::step step, std::error_code why, spi::time_point now,
                actions& todo);
-    refusal in_the_way(const cohort& c, errc why, std::optional<std::size_t> ahead, spi::time_point now) const;
 
     shard& shard_of(std::size_t name_hash) noexcept { return shards_[name_hash % shards_.size()]; }
 
     const claim_policy& policy_;
     const process_identity here_;
     event_sink& events_;
-    schedule& schedule_;
     release_log& releases_;
     std::array<shard, 16> shards_;
     std::atomic<bool> closed_{false};

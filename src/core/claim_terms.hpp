@@ -17,7 +17,7 @@ namespace mortise::inline v0::core {
 struct claim_terms {
     std::string name;
     std::size_t name_hash = 0;  // taken once: it picks the shard and the place in its table, again and again
-    std::shared_ptr<const std::string> label;  // one string for all claims with the client's label
+    std::shared_ptr<const std::string> label;  // the client's own is one string for all claims, which the client owns
     std::optional<spi::duration> lease;
     std::uint32_t capacity = 1;
     std::uint32_t weight = 1;

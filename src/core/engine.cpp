@@ -72,31 +72,14 @@ engine::engine(pass, const spi::store_factory& store, spi::world around, client_
 
 engine::~engine() = default;
 
-std::optional<refusal> engine::objection(const claim& wanted) const {
-    base::check(wanted);
-    auto no = policy_.not_promised(wanted);
-    if (no && no->reason == errc::invalid_option) throw error(no->reason, no->describe());
-    return no;
-}
-
-settled_claim engine::settled(claim& wanted) const {
-    std::stop_token stop = wanted.options.stop.take();
-    return {policy_.terms_of(wanted), std::move(stop)};
-}
-
-settled_claim engine::settle(claim wanted) const {
-    policy_.check(wanted);
-    return settled(wanted);
-}
-
 void engine::start(claim wanted, unique_function<void(attempt)> done, const std::shared_ptr<claimant>& instead_of) {
     if (forked()) return done(policy_.refuse(errc::forked, wanted.name));
-    if (auto no = objection(wanted)) return done(*std::move(no));
+    if (auto no = policy_.objection(wanted)) return done(*std::move(no));
     const auto wait = wanted.options.wait;
-    start(settled(wanted), wait, std::move(done), 0, instead_of, {});
+    start(policy_.settled(wanted), wait, std::move(done), 0, instead_of, {});
 }
 
-void engine::start(const settled_claim& wanted, std::optional<spi::duration> wait, unique_function<void(attempt)> done,
+void engine::start(settled_claim wanted, std::optional<spi::duration> wait, unique_function<void(attempt)> done,
                    std::uint32_t wait_slot, const std::shared_ptr<claimant>& instead_of, const called_by& by) {
     if (!awake_.load(std::memory_order_relaxed)) {
         try {
@@ -108,6 +91,7 @@ void engine::start(const settled_claim& wanted, std::optional<spi::duration> wai
     }
 
     const claim_terms& terms = *wanted.terms;
+    const std::size_t name_hash = terms.name_hash;
     auto call = base::make_spared<claimant>();
     const spi::time_point now = call->since = clock_->now();
     call->waiting = std::make_unique<claimant::wait>();
@@ -127,8 +111,8 @@ void engine::start(const settled_claim& wanted, std::optional<spi::duration> wai
 
     // Before anybody else knows of the call; a stop that arrives first is noted, and seen by join().
     if (wanted.stop.stop_possible())
-        w.on_stop.emplace(wanted.stop,
-                          [this, self = weak_from_this(), caller = std::weak_ptr(call), of = terms.name_hash] {
+        w.on_stop.emplace(std::move(wanted.stop),
+                          [this, self = weak_from_this(), caller = std::weak_ptr(call), of = name_hash] {
                               const auto home = self.lock();
                               const auto waiting = caller.lock();
                               engine* const me = this;  // the answer destroys what was captured
@@ -139,22 +123,22 @@ void engine::start(const settled_claim& wanted, std::optional<spi::duration> wai
     const auto timed = w.deadline != spi::time_point::max() ? call : nullptr;
     actions todo;
     if (const auto too_late =
-            table_.join(std::move(call), wanted.terms, shared_from_this(), instead_of.get(), now, todo)) {
+            table_.join(std::move(call), std::move(wanted.terms), shared_from_this(), instead_of.get(), now, todo)) {
         notifications_->emit(event_kind::refused, terms.name, {}, too_late);
         return requester_.answer(*call, policy_.refuse(too_late, terms.name));
     }
     requester_.run(std::move(todo));
-    if (timed) requester_.watch_deadline(timed, terms.name_hash);
+    if (timed) requester_.watch_deadline(timed, name_hash);
 }
 
 attempt engine::acquire(claim wanted, const std::shared_ptr<claimant>& instead_of) {
     if (forked()) return policy_.refuse(errc::forked, wanted.name);
-    if (auto no = objection(wanted)) return *std::move(no);
+    if (auto no = policy_.objection(wanted)) return *std::move(no);
     const auto wait = wanted.options.wait;
-    return acquire(settled(wanted), wait, {}, instead_of);
+    return acquire(policy_.settled(wanted), wait, {}, instead_of);
 }
 
-attempt engine::acquire(const settled_claim& wanted, std::optional<spi::duration> wait, const called_by& by,
+attempt engine::acquire(settled_claim wanted, std::optional<spi::duration> wait, const called_by& by,
                         const std::shared_ptr<claimant>& instead_of) {
     // Before the store is touched: its mutexes may be taken for ever by threads of the parent.
     if (forked()) return policy_.refuse(errc::forked, wanted.terms->name);
@@ -165,7 +149,7 @@ attempt engine::acquire(const settled_claim& wanted, std::optional<spi::duration
     mine->wait_slot = this_thread_wait_slot();
     const blocking_call blocks{*store_};
     start(
-        wanted, wait,
+        std::move(wanted), wait,
         [this, mine](attempt&& result) {
             mine->result.emplace(std::move(result));
             store_->wake(*mine);

@@ -30,7 +30,6 @@
 #include <atomic>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -43,12 +42,6 @@ class notifier_thread;
 struct called_by {
     owner_key who = 0;
     reentry* frames = nullptr;  // where its locks are noted; outlives the call
-};
-
-// A claim whose terms have been checked.
-struct settled_claim {
-    std::shared_ptr<const claim_terms> terms{};
-    std::stop_token stop{};
 };
 
 class engine final : public spi::events, public hold_keeper, public std::enable_shared_from_this<engine> {
@@ -67,11 +60,9 @@ public:
 
     // Blocks. `instead_of`: a hold on the same name that the new one takes the place of when it is granted.
     attempt acquire(claim wanted, const std::shared_ptr<claimant>& instead_of = nullptr);
-    attempt acquire(const settled_claim& wanted, std::optional<spi::duration> wait, const called_by& by = {},
+    // For claims that are made again and again, and were checked once.
+    attempt acquire(settled_claim wanted, std::optional<spi::duration> wait, const called_by& by = {},
                     const std::shared_ptr<claimant>& instead_of = nullptr);
-
-    // For claims that are made again and again. Throws what they would be refused for.
-    settled_claim settle(claim wanted) const;
 
     void renew_early(const claimant& call) { requester_.renew_early(call.cohort); }  // and does not wait for the answer
 
@@ -104,10 +95,7 @@ public:
     void reconnected() override;
 
 private:
-    // What the store does not promise; throws for invalid arguments.
-    std::optional<refusal> objection(const claim& wanted) const;
-    settled_claim settled(claim& wanted) const;
-    void start(const settled_claim& wanted, std::optional<spi::duration> wait, unique_function<void(attempt)> done,
+    void start(settled_claim wanted, std::optional<spi::duration> wait, unique_function<void(attempt)> done,
                std::uint32_t wait_slot, const std::shared_ptr<claimant>& instead_of, const called_by& by);
 
     const client_options options_;

@@ -99,7 +99,8 @@ release_result releaser::release(std::string_view name, const claim_id& id, std:
     ec = may_not_ask(name);
     if (ec) return release_result::unknown;
     if (const auto holder = table_.holder_of(name, id)) return release(holder, ec);  // its owner is to know
-    const release_result result = result_of(release_request::wait(send_unknown(name, id), link_.options.release_wait), false);
+    const release_result result =
+        result_of(release_request::wait(send_unknown(name, id), link_.options.release_wait), false);
     if (result == release_result::unknown) ec = errc::unreachable;
     return result;
 }

@@ -95,13 +95,14 @@ spi::time_point requester::look() {
     if (!link_.usable()) return spi::time_point::max();
     const spi::time_point now = link_.clock.now();
     std::vector<std::shared_ptr<cohort>> renewing;
-    for (const auto& c : table_.due(now)) {
+    const claim_table::looks found = table_.due(now);
+    for (const auto& c : found.claims) {
         actions todo;
         if (table_.look(c, now, todo)) renewing.push_back(c);
         run(std::move(todo));
     }
     if (!renewing.empty()) send_renewals(std::move(renewing), now);
-    return table_.next_look();
+    return found.next;
 }
 
 void requester::renew_early(const std::shared_ptr<cohort>& c) {
@@ -149,9 +150,9 @@ std::shared_ptr<release_request> requester::release_of(claim_release which, spi:
     if (which.settles) {
         // The hold that an unsettled exchange was to replace waits for the answer, however long its lease is over.
         const std::shared_ptr<cohort> c = which.claim;
-        auto request = base::make_spared<release_request>(std::move(which.claim), link_, releases_,
-                                                          std::move(which.ticket), c->terms.name, c->id,
-                                                          spi::time_point::max());
+        auto request =
+            base::make_spared<release_request>(std::move(which.claim), link_, releases_, std::move(which.ticket),
+                                               c->terms.name, c->id, spi::time_point::max());
         request->then([this, c](spi::release_answer) { table_.left(c, link_.clock.now()); });
         return request;
     }
@@ -162,9 +163,10 @@ std::shared_ptr<release_request> requester::release_of(claim_release which, spi:
 
 std::shared_ptr<release_request> requester::release_of(std::string_view name, const claim_id& id,
                                                        spi::time_point until) {
-    const auto owner = std::make_shared<const std::pair<std::shared_ptr<hold_keeper>, std::string>>(client_.lock(), name);
-    return base::make_spared<release_request>(owner, link_, releases_, release_log::ticket(releases_), owner->second, id,
-                                              until);
+    const auto owner =
+        std::make_shared<const std::pair<std::shared_ptr<hold_keeper>, std::string>>(client_.lock(), name);
+    return base::make_spared<release_request>(owner, link_, releases_, release_log::ticket(releases_), owner->second,
+                                              id, until);
 }
 
 // How long a release is worth repeating: as long as the store may keep the claim.

@@ -35,7 +35,7 @@ public:
     void watch_deadline(const std::shared_ptr<claimant>& call, std::size_t name_hash);
     void give_up(const std::shared_ptr<claimant>& call, std::size_t name_hash, errc why, const std::string& what = {});
 
-    // At everything that is due, with all renewals in one request. Answers when the next is.
+    // At everything that is due, with all renewals in one request. Answers when the next is that was not.
     spi::time_point look();
     void renew_early(const std::shared_ptr<cohort>& c);
 

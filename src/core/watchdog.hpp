@@ -22,7 +22,7 @@ public:
 
     explicit watchdog(std::shared_ptr<spi::clock> clock) : clock_(std::move(clock)) {}
 
-    // `look` looks at all claims that are due, and answers when the next one is. To be set before anything is due.
+    // `look` looks at all claims that are due, and answers when the next one is that was not. To be set before anything is due.
     void call(round look) { look_ = std::move(look); }
 
     void look_by(spi::time_point due) override;

@@ -33,7 +33,10 @@ owned_lock::owned_lock(client& locks, std::string_view name, claim_options optio
       frames_(core::access::frames_of(locks)),
       nesting_(when_held),
       claim_{.name = std::string(name), .capacity = capacity, .weight = capacity, .options = std::move(options)},
-      settled_(engine_->settle(claim_)),
+      settled_([&] {
+          engine_->policy().check(claim_);
+          return settled(capacity);
+      }()),
       hashed_name_(claim_.name, settled_.terms->name_hash) {}
 
 owned_lock::~owned_lock() {
@@ -48,8 +51,8 @@ lock_reply owned_lock::lock(core::owner_key owner, wait_for wait, std::uint32_t 
     if (engine_->forked()) return refuse(errc::forked);
     if (core::reentry::frame* frame = frames_->find(hashed_name_, owner)) return enter_again(*frame);
     const core::called_by by{owner, frames_.get()};
-    attempt got = weight == claim_.capacity ? engine_->acquire(settled_, wait, by)
-                                            : engine_->acquire(settled(weight), wait, by);
+    attempt got =
+        weight == claim_.capacity ? engine_->acquire(settled_, wait, by) : engine_->acquire(settled(weight), wait, by);
     if (!got) return {got.reason(), got.refusal().describe()};
     frames_->insert(hashed_name_, owner, {*std::move(got), this, 1, weight, nesting_ == nesting::counted});
     inside_.fetch_add(1, std::memory_order_relaxed);
@@ -69,8 +72,7 @@ lock_reply owned_lock::exchange(core::owner_key owner, wait_for wait, std::uint3
     if (!engine_->store().promises().upgrades)
         return refuse(errc::unsupported, "the " + engine_->store().promises().store +
                                              " store does not promise upgrades; unlock, then lock anew");
-    attempt got =
-        engine_->acquire(settled(weight), wait, {owner, frames_.get()}, core::claimant::of(frame->hold));
+    attempt got = engine_->acquire(settled(weight), wait, {owner, frames_.get()}, core::claimant::of(frame->hold));
     if (!got) return {got.reason(), got.refusal().describe()};
     frames_->replace(*frame, hashed_name_, owner, *std::move(got), weight);
     return {};
@@ -79,7 +81,7 @@ lock_reply owned_lock::exchange(core::owner_key owner, wait_for wait, std::uint3
 core::settled_claim owned_lock::settled(std::uint32_t weight) const {
     claim part = claim_;
     part.weight = weight;
-    return {engine_->policy().terms_of(part), settled_.stop};
+    return engine_->policy().settled(part);
 }
 
 lock_call owned_lock::call(std::uint32_t weight, const wait_options& how) const {

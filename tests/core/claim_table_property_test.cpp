@@ -336,7 +336,9 @@ private:
         const one_call one = make_call(shareable ? writer : static_cast<std::uint32_t>(pick(all) + 1), shareable);
         calls_.push_back(one);
         actions todo;
-        if (table_.join(std::shared_ptr(one.call), std::make_shared<claim_terms>(terms_of(one)), nullptr, nullptr, now_, todo)) found_ = "an open table lets nobody in";
+        if (table_.join(std::shared_ptr(one.call), std::make_shared<claim_terms>(terms_of(one)), nullptr, nullptr, now_,
+                        todo))
+            found_ = "an open table lets nobody in";
         if (one.shareable && one.call->is.load() == claimant::phase::waiting) {
             model_line_.push_back(one.call.get());
             if (flaw_ == table_flaw::serves_the_last_first) {
@@ -363,7 +365,8 @@ private:
         if (pick(4) == 0) terms.lease = lease_life / 2;
         calls_.push_back(one);
         actions todo;
-        if (const auto no = table_.join(std::shared_ptr(one.call), std::make_shared<claim_terms>(terms), nullptr, held.get(), now_, todo)) {
+        if (const auto no = table_.join(std::shared_ptr(one.call), std::make_shared<claim_terms>(terms), nullptr,
+                                        held.get(), now_, todo)) {
             if (one.call->is.load() != claimant::phase::over) found_ = "refused, and not over";
             return answered(*one.call);
         }
@@ -398,8 +401,11 @@ private:
         const auto next = std::min({now_ + most, schedule_.next, store_.end()});
         now_ = std::max(now_ + 1ns, next);
         store_.expire(now_);
-        if (table_.next_look() < schedule_.next) found_ = "a look that the schedule was not told of";
-        if (now_ >= schedule_.next) look();
+        if (now_ >= schedule_.next) {
+            look();
+        } else if (!table_.due(now_).claims.empty()) {
+            found_ = "it is due, and the schedule was not told";
+        }
         compare();
         for (const auto& one : calls_)
             if (one.call->is.load() == claimant::phase::waiting && one.call->waiting->deadline <= now_) {
@@ -408,8 +414,9 @@ private:
             }
     }
     void look() {
-        schedule_.next = spi::time_point::max();
-        for (const auto& c : table_.due(now_)) {
+        const claim_table::looks found = table_.due(now_);
+        schedule_.next = found.next;
+        for (const auto& c : found.claims) {
             if (flaw_ == table_flaw::ignores_deadlines && c->is == cohort::state::held) {
                 c->valid_until = spi::time_point::max();
                 continue;
@@ -418,7 +425,6 @@ private:
             if (table_.look(c, now_, todo)) messages_.push_back({.is = message::kind::renewal, .c = c, .sent = now_});
             run(std::move(todo));
         }
-        schedule_.look_by(table_.next_look());
     }
     void push() {
         if (store_.pushes.empty()) return;
@@ -566,7 +572,7 @@ private:
         if (valid > all) found_ = "too many valid holders";
     }
     bool quiet() {
-        bool all_over = messages_.empty() && store_.pushes.empty() && table_.next_look() == spi::time_point::max();
+        bool all_over = messages_.empty() && store_.pushes.empty() && schedule_.next == spi::time_point::max();
         for (const auto& one : calls_) all_over = all_over && one.call->is.load() == claimant::phase::over;
         return all_over;
     }

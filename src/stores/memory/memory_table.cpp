@@ -39,7 +39,7 @@ void memory_table::leave(std::uint64_t gone) {
         std::vector<table_actions> todo;
         {
             std::scoped_lock guard{s.mutex};
-            const base::instant at = instant_now();
+            const base::instant at = instant_now(s);
             for (auto& named : s.names) {
                 table_actions e;
                 named.second.state.drop_session(gone, at, e.effects);
@@ -64,7 +64,7 @@ auto memory_table::with(std::string_view name, std::uint64_t session, bool grant
     if (it == s.names.end())
         it = s.names.emplace(hashed<std::string>(std::string(name), key.hash), name_entry{s.floor}).first;
     // Only counters need the wall clock.
-    const base::instant at = grants || it->second.state.waiting() > 0 ? instant_now() : base::instant{now_()};
+    const base::instant at = grants || it->second.state.waiting() > 0 ? instant_now(s) : base::instant{now_()};
     auto answer = verb(it->second.state, at, todo.effects);
     after(s, *it, session, at, todo);
     forget_idle(s, at.now);
@@ -78,8 +78,7 @@ spi::claim_answer memory_table::claim(std::uint64_t session, const table_client&
                                       const spi::claim_request& wanted, spi::time_point here) {
     return with(wanted.name, session, true, [&](base::lock_state& state, base::instant at, base::effects& out) {
         if (client.gone()) return spi::claim_answer{.is = spi::claim_answer::verdict::refused, .reason = errc::closed};
-        auto verdict =
-            state.claim(base::kept_claim::of(wanted, session, from), wanted.capacity, wanted.queue, at, out);
+        auto verdict = state.claim(base::kept_claim::of(wanted, session, from), wanted.capacity, wanted.queue, at, out);
         if (verdict.is == spi::claim_answer::verdict::granted)
             verdict.grant.counted_from = here - (at.now - verdict.grant.counted_from);
         return std::move(verdict).answer(wanted);
@@ -112,8 +111,8 @@ std::vector<spi::listed> memory_table::list() {
         for (const auto& [key, e] : s.names)
             for (const base::kept_claim& held : e.state.holders())
                 if (now < held.ends)
-                    all.push_back(
-                        {key.name, held.describe(now), e.state.capacity(), held.weight, e.state.waiting(), held.left(now)});
+                    all.push_back({key.name, held.describe(now), e.state.capacity(), held.weight, e.state.waiting(),
+                                   held.left(now)});
     }
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     return all;
@@ -127,7 +126,9 @@ std::vector<spi::stored_claim> memory_table::records() const {
         for (const auto& [key, e] : s.names) {
             for (const base::kept_claim& held : e.state.holders())
                 if (now < held.ends) all.push_back({key.name, held.id, true});
-            e.state.each_waiting([&, &of = key.name](const base::kept_claim& one) { all.push_back({of, one.id, false}); });
+            e.state.each_waiting([&, &of = key.name](const base::kept_claim& one) {
+                all.push_back({of, one.id, false});
+            });
         }
     }
     return all;
@@ -141,7 +142,7 @@ void memory_table::settle(const std::string& name) {
         std::scoped_lock guard{s.mutex};
         const auto it = s.names.find(key);
         if (it == s.names.end()) return;
-        const base::instant at = instant_now();
+        const base::instant at = instant_now(s);
         it->second.looked_at = spi::time_point::max();
         it->second.state.settle(at, todo.effects);
         after(s, *it, 0, at, todo);
@@ -177,8 +178,13 @@ std::shared_ptr<memory_table> memory_table::named(const std::string& name) {
     return found;
 }
 
-base::instant memory_table::instant_now() const {
-    return base::instant::at(now_());
+// The wall clock is read once a millisecond: in between, counters rise by one a grant, and so by less than the microseconds
+// that pass. With the shard's mutex held.
+base::instant memory_table::instant_now(shard& s) const {
+    const spi::time_point now = now_();
+    if (now - std::chrono::milliseconds{1} >= s.wall_read.now || now < s.wall_read.now)
+        s.wall_read = base::instant::at(now);
+    return {now, s.wall_read.wall_us};
 }
 
 // With waiters and a holder that can expire, some session must look when it does: the one that caused the change, or, if it has

@@ -87,6 +87,7 @@ private:
         entries names;
         std::deque<entries::value_type*> idle;  // oldest first
         std::uint64_t floor = 0;
+        base::instant wall_read{spi::time_point::min()};  // the latest
     };
     // What to do once the shard's mutex is unlocked.
     struct table_actions {
@@ -99,7 +100,7 @@ private:
     };
 
     shard& shard_of(const name_key& key) noexcept { return shards_[key.hash % shards_.size()]; }
-    base::instant instant_now() const;
+    base::instant instant_now(shard&) const;
     static void after(shard&, entries::value_type&, std::uint64_t session, base::instant at, table_actions& out);
     static void forget_idle(shard&, spi::time_point now);
     void run(const table_actions&) const;
