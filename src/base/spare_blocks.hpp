@@ -97,7 +97,7 @@ public:
 
 private:
     static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-    using blocks = spare_blocks<(sizeof(T) + 15) / 16 * 16>;
+    using blocks = spare_blocks<(sizeof(T) + 7) / 16 * 16 + 8>;  // what malloc makes of it anyway
 };
 
 // For objects that std::unique_ptr owns: a base whose `new` and `delete` use spare blocks.

@@ -100,7 +100,7 @@ settled_claim claim_policy::settled(claim& wanted) const {
     terms.capacity = wanted.capacity;
     terms.weight = wanted.weight;
     terms.replicas = durability_of(o);
-    terms.order = o.order;
+    terms.fifo = o.order == order::fifo;
     terms.lazy = o.release == release_mode::lazy;
     terms.renewed = o.renew == renew::on;
     terms.detached = o.kept_by == kept_by::lease;

@@ -82,7 +82,7 @@ spi::claim_request request_of(cohort& c, spi::time_point sent) {
             .renew = c.terms.renewed ? renew::on : renew::off,
             .kept_by = c.terms.detached ? kept_by::lease : kept_by::process,
             .queue = c.would_queue(),
-            .order = c.terms.order,
+            .order = c.terms.fifo ? order::fifo : order::any,
             .label = *c.terms.label,
             .instead_of = c.instead_of ? c.instead_of->id : claim_id{},
             .replicas = c.terms.replicas,
@@ -143,7 +143,7 @@ const std::shared_ptr<cohort>& claim_table::shard::shared(const cohort& c) const
 
 void claim_table::shard::look_at(cohort& c, spi::time_point due) {
     if (due == spi::time_point::max()) return looks.erase(c);
-    looks.set(c, due, c.is == cohort::state::held ? c.lease.may_join() : due);
+    looks.set(c, due);
     if (looks.next() == due) when->look_by(due);
 }
 

@@ -22,11 +22,12 @@ struct claim_terms {
     std::uint32_t capacity = 1;
     std::uint32_t weight = 1;
     std::uint32_t replicas = 0;
-    mortise::order order = mortise::order::any;
-    bool renewed = true;
-    bool detached = false;
-    bool lazy = false;       // releases are sent, not awaited
-    bool shareable = false;  // may be handed over inside the process
+    // Bits: there may be a million claims.
+    bool fifo : 1 = false;
+    bool renewed : 1 = true;
+    bool detached : 1 = false;
+    bool lazy : 1 = false;       // releases are sent, not awaited
+    bool shareable : 1 = false;  // may be handed over inside the process
 
     bool interchangeable(const claim_terms& other) const noexcept {
         if (this == &other) return shareable;

@@ -65,7 +65,6 @@ public:
     const std::shared_ptr<const claim_terms> agreed;
     const claim_terms& terms;
     const claim_id id;
-    const bool shareable;  // others may join: as its terms say, unless there was one of its name with other options
 
     // What only an unanswered claim needs; gone once it is granted.
     struct request : base::spared<request> {
@@ -85,7 +84,6 @@ public:
     // An upgrade or downgrade: the cohort whose grant this one takes over, in the store's one step.
     std::shared_ptr<cohort> instead_of;
     std::weak_ptr<cohort> replaced_by;  // the other way round, until one of them ends
-    bool doubted = false;               // held, but the store may have let others in: not valid until it is confirmed
     void doubt() noexcept {
         doubted = true;
         valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
@@ -103,11 +101,12 @@ public:
     std::uint64_t counter = 0;
     std::atomic<boot_clock::time_point> valid_until{boot_clock::time_point::min()};
 
-    spi::time_point look_due{};  // these are the look_queue's
-    spi::time_point look_joins{};
+    spi::time_point look_due{};   // these are the look_queue's
     std::uint32_t look_slot = 0;  // from 1; 0: not in it
     std::uint16_t turn = 0;
     state is = state::asking;
+    const bool shareable;  // others may join: as its terms say, unless there was one of its name with other options
+    bool doubted = false;  // held, but the store may have let others in: not valid until it is confirmed
     std::atomic<bool> in_flight{false};  // a request has not been answered
     std::atomic<bool> calling{false};    // the store's verb has not returned
 

@@ -4,10 +4,9 @@
 
 namespace mortise::inline v0::core {
 
-void look_queue::set(cohort& c, spi::time_point due, spi::time_point joins) {
+void look_queue::set(cohort& c, spi::time_point due) {
     const bool later = c.look_slot != 0 && due > c.look_due;
     c.look_due = due;
-    c.look_joins = joins;
     if (c.look_slot == 0) {
         heap_.push_back(&c);
         c.look_slot = static_cast<std::uint32_t>(heap_.size());
@@ -32,7 +31,10 @@ cohort* look_queue::take_due(spi::time_point now) noexcept {
 }
 
 cohort* look_queue::take_joining(spi::time_point now) noexcept {
-    return !heap_.empty() && heap_.front()->look_joins <= now ? take(1) : nullptr;
+    if (heap_.empty()) return nullptr;
+    const cohort& first = *heap_.front();
+    const bool held = first.is == cohort::state::held;
+    return (held ? first.lease.may_join() : first.look_due) <= now ? take(1) : nullptr;
 }
 
 void look_queue::put(std::size_t slot, cohort* c) noexcept {

@@ -16,14 +16,14 @@ class cohort;
 // before it ends.
 class look_queue {
 public:
-    // Or moves it to another time. `joins`: from then on it is looked at when another one is due.
-    void set(cohort& c, spi::time_point due, spi::time_point joins);
+    // Or moves it to another time.
+    void set(cohort& c, spi::time_point due);
     void erase(cohort& c) noexcept;
 
     // When the first is due; max() if there is none.
     spi::time_point next() const noexcept;
 
-    // Takes out the first, if it is due, or if it may join one that is; nullptr: it is not.
+    // Takes out the first, if it is due, or if it may be looked at when another one is; nullptr: it is not.
     cohort* take_due(spi::time_point now) noexcept;
     cohort* take_joining(spi::time_point now) noexcept;
 
