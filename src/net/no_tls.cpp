@@ -1,4 +1,5 @@
 // Replaces tls.cpp in builds without OpenSSL.
+#include "net/library_tls.hpp"
 #include "net/tls.hpp"
 #include "net/transport.hpp"
 
@@ -24,6 +25,31 @@ std::shared_ptr<const tls_context> load(const tls_settings&) {
 
 std::unique_ptr<transport> with_tls(std::unique_ptr<transport>, const tls_settings&, const std::string&) {
     refuse();
+}
+
+struct library_tls::inside {
+    std::string none;
+};
+
+library_tls::library_tls(const tls_settings&, const std::string&) {
+    refuse();
+}
+library_tls::~library_tls() = default;
+library_tls::scope::scope(library_tls&) noexcept : outer_(nullptr) {}
+library_tls::scope::~scope() {
+    static_cast<void>(outer_);
+}
+bool library_tls::used() const noexcept {
+    return false;
+}
+const std::string& library_tls::objection() const noexcept {
+    return inside_->none;
+}
+const std::string& library_tls::alert() const noexcept {
+    return inside_->none;
+}
+std::string library_tls::version() {
+    return {};
 }
 
 }  // namespace mortise::inline v0::net

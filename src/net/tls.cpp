@@ -3,6 +3,7 @@
 #include "base/immortal.hpp"
 #include "base/text.hpp"
 #include "net/certificate.hpp"
+#include "net/peer_name.hpp"
 #include "net/transport.hpp"
 
 #include <mortise/error.hpp>
@@ -10,11 +11,9 @@
 #include <memory>
 #include <mutex>
 
-#include <arpa/inet.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 
 namespace mortise::inline v0::net {
 
@@ -29,19 +28,6 @@ private:
 };
 
 namespace {
-
-struct owned_name {
-    std::string text;
-    bool address = false;
-};
-
-owned_name name_to_check(const tls_settings& how, const std::string& host) {
-    owned_name wanted{how.server_name.empty() ? host : how.server_name};
-    in6_addr ignored{};
-    wanted.address = ::inet_pton(AF_INET, wanted.text.c_str(), &ignored) == 1 ||
-                     ::inet_pton(AF_INET6, wanted.text.c_str(), &ignored) == 1;
-    return wanted;
-}
 
 std::string latest_reason() {
     const char* text = ERR_reason_error_string(ERR_peek_last_error());
@@ -87,7 +73,7 @@ transport::result explained(unsigned long code, const tls_settings& how) {
 // OpenSSL reads and writes through the transport below, which never raises SIGPIPE.
 class tls final : public transport {
 public:
-    tls(std::unique_ptr<transport> under, std::shared_ptr<const tls_context> context, owned_name wanted,
+    tls(std::unique_ptr<transport> under, std::shared_ptr<const tls_context> context, peer_name wanted,
         tls_settings how);
     ~tls() override { SSL_free(ssl_); }
 
@@ -111,7 +97,7 @@ private:
 
     const std::unique_ptr<transport> under_;
     const std::shared_ptr<const tls_context> context_;
-    const owned_name wanted_;
+    const peer_name wanted_;
     const tls_settings how_;
     bool connected_ = false;
 
@@ -121,7 +107,7 @@ private:
     result below_{};  // the last result of the transport that was not `done`
 };
 
-tls::tls(std::unique_ptr<transport> under, std::shared_ptr<const tls_context> context, owned_name wanted,
+tls::tls(std::unique_ptr<transport> under, std::shared_ptr<const tls_context> context, peer_name wanted,
          tls_settings how)
     : under_(std::move(under)),
       context_(std::move(context)),
@@ -139,13 +125,7 @@ tls::tls(std::unique_ptr<transport> under, std::shared_ptr<const tls_context> co
     SSL_set_bio(ssl_, line, line);
     SSL_set_app_data(ssl_, this);
     SSL_set_verify(ssl_, SSL_VERIFY_PEER, &tls::judge);
-    X509_VERIFY_PARAM* const checks = SSL_get0_param(ssl_);
-    X509_VERIFY_PARAM_set_hostflags(checks, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    const bool set = wanted_.address ? X509_VERIFY_PARAM_set1_ip_asc(checks, wanted_.text.c_str()) == 1
-                                     : X509_VERIFY_PARAM_set1_host(checks, wanted_.text.c_str(), 0) == 1 &&
-                                           SSL_ctrl(ssl_, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
-                                                    const_cast<char*>(wanted_.text.c_str())) == 1;
-    if (!set) {
+    if (!demand(ssl_, wanted_)) {
         SSL_free(ssl_);
         throw error(errc::bad_url, base::quoted(wanted_.text) + " is no name that a certificate can be for");
     }

@@ -119,7 +119,7 @@ sql::outcome failure_of(unsigned number, std::string_view message) {
     return {.is = full ? kind::full : kind_of(number), .detail = line_of(number, message)};
 }
 
-sql::outcome connect_failure_of(unsigned number, std::string_view message, bool over_tls) {
+sql::outcome connect_failure_of(unsigned number, std::string_view message, const net::tls_settings& tls) {
     sql::outcome how = failure_of(number, message);
     switch (number) {
         case 2002:
@@ -130,11 +130,11 @@ sql::outcome connect_failure_of(unsigned number, std::string_view message, bool 
             how.unmet = true;
             break;
         case 2026: {  // TLS
-            const bool missing = message.find("not support") != std::string_view::npos ||
-                                 message.find("required") != std::string_view::npos;
-            how.is = kind::denied;
-            how.hopeless = true;
-            if (missing) how.detail += "; have the server set up for TLS, or leave out tls=on";
+            const auto says = [&](std::string_view what) { return message.find(what) != std::string_view::npos; };
+            const bool missing = says("not support") || says("required, but");
+            how.is = missing ? kind::denied : kind::unsent;
+            how.hopeless = missing;
+            if (missing) how.detail = "the server does not speak TLS; " + tls.if_plain;
             break;
         }
         case 1129:  // blocked after too many errors
@@ -148,11 +148,19 @@ sql::outcome connect_failure_of(unsigned number, std::string_view message, bool 
         case 3159:  // require_secure_transport
             how.is = kind::denied;
             how.hopeless = true;
-            if (number == 3159 && !over_tls) how.detail += "; add tls=on";
+            if (number == 3159 && !tls.on) how.detail += "; " + tls.if_needed;
             break;
         default:
             if (how.is == kind::unsure) how.is = kind::unsent;
             how.hopeless = how.is == kind::denied || how.is == kind::no_schema;
+            // A server that rejects a certificate may close before it has said so.
+            if (number == 2013 && tls.on && !tls.certificate.empty())
+                how.detail += "; if this goes on, it may not accept our certificate: see the options cert and key";
+            // The server does not say what it misses.
+            if (number == 1045 && !tls.on)
+                how.detail += "; if the server or the user demands TLS (REQUIRE SSL), add tls=on";
+            else if (number == 1045 && tls.certificate.empty())
+                how.detail += "; if the user needs a certificate (REQUIRE X509), give one: options cert and key";
             break;
     }
     if (how.is == kind::no_schema) how.detail += "; create the database, or correct the path of the address";

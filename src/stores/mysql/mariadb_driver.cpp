@@ -1,8 +1,11 @@
 #include "stores/mysql/mariadb_driver.hpp"
 
 #include "base/text.hpp"
+#include "net/library_tls.hpp"
 #include "stores/mysql/errors.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -137,6 +140,7 @@ public:
         return socket == MARIADB_INVALID_SOCKET ? -1 : socket;
     }
     interest wants() const override {
+        if (awaits_greeting_) return {.read = true};
         // A result may be there as soon as a statement was sent, and is to be taken: a socket is writable at once.
         if (goes_on_ == nullptr) return {.read = is_ == state::up, .write = !results_.empty()};
         return {.read = (waits_for_ & MYSQL_WAIT_READ) != 0, .write = (waits_for_ & MYSQL_WAIT_WRITE) != 0};
@@ -157,6 +161,9 @@ private:
     void look_at_idle();
     void lose(outcome why);
 
+    void connect();
+    bool greeting_is_fine();
+    outcome connect_failure() const;
     void connected();
     void set_up();
     void was_set_up();
@@ -174,6 +181,8 @@ private:
     std::vector<std::string> session_;  // statements that set it up
     std::size_t session_done_ = 0;
     sql::server_address to_;
+    std::optional<net::library_tls> tls_{};
+    bool awaits_greeting_ = false;
     state is_ = state::connecting;
     outcome trouble_{};
 
@@ -213,28 +222,49 @@ void mariadb_driver::open(const sql::server_address& to) {
     to_ = to;
     mysql_ = mysql_init(nullptr);
     if (mysql_ == nullptr) return lose({.is = outcome::kind::exhausted, .detail = "out of memory"});
-    const my_bool yes = 1;
     const unsigned none = 0;
     mysql_optionsv(mysql_, MYSQL_OPT_NONBLOCK, nullptr);
     mysql_optionsv(mysql_, MYSQL_OPT_LOCAL_INFILE, &none);  // else a server could ask for files of ours
     mysql_optionsv(mysql_, MYSQL_SET_CHARSET_NAME, "utf8mb4");
     mysql_optionsv(mysql_, MARIADB_OPT_RESTRICTED_AUTH, safe_authentication);
-    if (how_.tls.on) {
-        const auto file = [this](mysql_option option, const std::string& name) {
-            if (!name.empty()) mysql_optionsv(mysql_, option, name.c_str());
-        };
-        file(MYSQL_OPT_SSL_CA, how_.tls.ca);
-        file(MYSQL_OPT_SSL_CERT, how_.tls.certificate);
-        file(MYSQL_OPT_SSL_KEY, how_.tls.key);
-        mysql_optionsv(mysql_, MARIADB_OPT_TLS_VERSION, "TLSv1.2,TLSv1.3");
-        mysql_optionsv(mysql_, MYSQL_OPT_SSL_ENFORCE, &yes);
-        mysql_optionsv(mysql_, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
-    }
+    if (!how_.tls.on) return connect();
+    const char* its_tls = nullptr;
+    mariadb_get_infov(mysql_, MARIADB_TLS_LIBRARY, &its_tls);
+    if (its_tls == nullptr || !std::string_view{its_tls}.starts_with(net::library_tls::version()))
+        return lose({.is = outcome::kind::refused,
+                     .detail = "tls=on: libmariadb uses " + std::string(its_tls == nullptr ? "no TLS" : its_tls) +
+                               ", and what it verifies can only be relied on if it uses " +
+                               net::library_tls::version() + ", as Mortise does; install such a build of it",
+                     .hopeless = true});
+    tls_.emplace(how_.tls, to_.where.host);
+    const auto file = [this](mysql_option option, const std::string& name) {
+        if (!name.empty()) mysql_optionsv(mysql_, option, name.c_str());
+    };
+    file(MYSQL_OPT_SSL_CA, how_.tls.ca);
+    file(MYSQL_OPT_SSL_CERT, how_.tls.certificate);
+    file(MYSQL_OPT_SSL_KEY, how_.tls.key);
+    const my_bool yes = 1;
+    mysql_optionsv(mysql_, MYSQL_OPT_SSL_ENFORCE, &yes);
+    // In the handshake the library blocks, for at most this.
+    const auto most = static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(how_.timeout).count());
+    mysql_optionsv(mysql_, MYSQL_OPT_CONNECT_TIMEOUT, &most);
+    // The library would compare the certificate with the number that it connects to, if at all; tls_ does better.
+    mysql_optionsv(mysql_, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &none);
+    const net::library_tls::scope verified{*tls_};
+    awaits_greeting_ = true;
+    connect();
+}
+
+void mariadb_driver::connect() {
     begin(
         mysql_real_connect_start(&made_, mysql_, to_.numeric.c_str(), how_.user.c_str(), how_.password.c_str(),
                                  how_.database.c_str(), to_.where.port, nullptr,
                                  CLIENT_FOUND_ROWS | CLIENT_MULTI_RESULTS),
-        [](mariadb_driver& self, int ready) { return mysql_real_connect_cont(&self.made_, self.mysql_, ready); },
+        [](mariadb_driver& self, int ready) {
+            std::optional<net::library_tls::scope> verified;
+            if (self.tls_) verified.emplace(*self.tls_);
+            return mysql_real_connect_cont(&self.made_, self.mysql_, ready);
+        },
         &mariadb_driver::connected);
 }
 
@@ -258,6 +288,7 @@ void mariadb_driver::advance() {
     if (is_ == state::lost || mysql_ == nullptr) return;
     if (goes_on_ == nullptr) return results_.empty() ? look_at_idle() : void();
     int ready = waits_for_ & (MYSQL_WAIT_READ | MYSQL_WAIT_WRITE);
+    if (awaits_greeting_ && !greeting_is_fine()) return;
     if (is_ == state::connecting) {  // where it believes what it is told
         pollfd socket{descriptor(), 0, 0};
         if ((ready & MYSQL_WAIT_READ) != 0) socket.events |= POLLIN;
@@ -299,8 +330,54 @@ void mariadb_driver::lose(outcome why) {
 
 // ---- connecting
 
+// The library would send a password to a server that offers no TLS, and complain afterwards. So it gets to see the first packet,
+// which comes unasked, only after we have: a length of three bytes, a number, the version of the protocol, that of the server
+// with a zero behind it, 13 bytes of other things, and what the server can do, of which TLS is a bit.
+bool mariadb_driver::greeting_is_fine() {
+    constexpr unsigned char protocol = 10;
+    constexpr std::size_t to_version = 5;
+    constexpr std::size_t to_abilities = 13;
+    pollfd socket{descriptor(), POLLIN, 0};
+    if (::poll(&socket, 1, 0) <= 0) return false;
+    std::array<unsigned char, 512> seen{};
+    const auto got = ::recv(descriptor(), seen.data(), seen.size(), MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0 && errno == EAGAIN) return false;
+    awaits_greeting_ = false;
+    // What is no greeting, such as an error, the library reports.
+    if (got <= static_cast<ssize_t>(to_version) || seen[to_version - 1] != protocol) return true;
+    const auto end = seen.begin() + got;
+    const auto zero = std::find(seen.begin() + to_version, end, 0);
+    if (end - zero < static_cast<std::ptrdiff_t>(to_abilities + 3)) {
+        awaits_greeting_ = got < static_cast<ssize_t>(seen.size());  // the rest is on its way
+        if (awaits_greeting_) return false;
+    } else if (((zero[to_abilities + 1] | zero[to_abilities + 2] << 8) & CLIENT_SSL) != 0) {
+        return true;
+    }
+    lose({.is = outcome::kind::denied,
+          .detail = to_.where.shown() + " does not speak TLS; " + how_.tls.if_plain,
+          .hopeless = true});
+    return false;
+}
+
+outcome mariadb_driver::connect_failure() const {
+    if (tls_ && !tls_->objection().empty())
+        return {.is = outcome::kind::denied, .detail = to_.where.shown() + ": " + tls_->objection(), .hopeless = true};
+    if (tls_ && !tls_->alert().empty())
+        return {.is = outcome::kind::denied,
+                .detail = to_.where.shown() + " " +
+                          (how_.tls.certificate.empty() ? "asks for a certificate of ours"
+                                                        : "does not accept our certificate") +
+                          " (" + tls_->alert() + "); see the options cert and key",
+                .hopeless = true};
+    return connect_failure_of(mysql_errno(mysql_), mysql_error(mysql_), how_.tls);
+}
+
 void mariadb_driver::connected() {
-    if (made_ == nullptr) return lose(connect_failure_of(mysql_errno(mysql_), mysql_error(mysql_), how_.tls.on));
+    if (made_ == nullptr) return lose(connect_failure());
+    if (tls_ && (!tls_->used() || mysql_get_ssl_cipher(mysql_) == nullptr))
+        return lose({.is = outcome::kind::denied,
+                     .detail = to_.where.shown() + ": the connection came up without TLS; " + how_.tls.if_plain,
+                     .hopeless = true});
     notice_silence(descriptor());
     set_up();
 }
@@ -318,7 +395,7 @@ void mariadb_driver::set_up() {
 }
 
 void mariadb_driver::was_set_up() {
-    if (failed_ != 0) return lose(connect_failure_of(mysql_errno(mysql_), mysql_error(mysql_), how_.tls.on));
+    if (failed_ != 0) return lose(connect_failure());
     ++session_done_;
     if (mysql_field_count(mysql_) == 0) return set_up();
     begin(
@@ -330,7 +407,7 @@ void mariadb_driver::was_set_up() {
 // Who answers statements is who greeted us, unless a proxy deals statements out to connections of its own.
 void mariadb_driver::greeted() {
     MYSQL_RES* const rows = std::exchange(rows_, nullptr);
-    if (rows == nullptr) return lose(connect_failure_of(mysql_errno(mysql_), mysql_error(mysql_), how_.tls.on));
+    if (rows == nullptr) return lose(connect_failure());
     const MYSQL_ROW row = mysql_fetch_row(rows);
     const bool same = row != nullptr && row[0] != nullptr && std::to_string(mysql_thread_id(mysql_)) == row[0];
     mysql_free_result(rows);

@@ -83,10 +83,6 @@ settings settings::of(const base::url& address) {
             base::bad_address(address, std::string(option) + " is for strategy=for_update and strategy=get_lock");
     if (s.bound() && address.query.contains("wait_connections"))
         base::bad_address(address, "wait_connections is for strategy=row");
-    if (s.tls.on)
-        base::bad_address(address,
-                          "tls=on is not supported yet: what libmariadb verifies could not be shown to be right; "
-                          "use a tunnel or a trusted network");
     net::load_tls(address, s.tls);
     return s;
 }

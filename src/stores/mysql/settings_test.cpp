@@ -58,7 +58,8 @@ TEST(mysql_addresses, that_cannot_be_meant_are_refused_with_a_remedy) {
     EXPECT_THAT(complaint_about("mysql://u@h/d?wait_connections=0"), HasSubstr("from 1 to"));
     EXPECT_THAT(complaint_about("mysql://u@h/d?tls=perhaps"), HasSubstr("on or off"));
     EXPECT_THAT(complaint_about("mysql://u@h/d?ca=/x"), HasSubstr("tls=on"));
-    EXPECT_THAT(complaint_about("mysql://u@h/d?tls=on"), HasSubstr("not supported yet"));
+    EXPECT_THAT(complaint_about("mysql://u@h/d?tls=on&cert=/x"), HasSubstr("go together"));
+    EXPECT_THAT(complaint_about("mysql://u@h/d?tls=on&ca=/no/such/file"), HasSubstr("ca: cannot use"));
     EXPECT_THAT(complaint_about("mysql://u@h/d?colour=red"), HasSubstr("there is no option 'colour'"));
     EXPECT_THAT(complaint_about("mysql://u:s3cret@h/d?colour=red"), Not(HasSubstr("s3cret")));
 }

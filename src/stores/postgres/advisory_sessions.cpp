@@ -106,8 +106,9 @@ void advisory_sessions::bury(session which) {
         if (!std::exchange(all_[which]->locked, false)) return;
     }
     if (pid == 0) return;
-    context_.clock.at(context_.clock.now() + std::chrono::milliseconds{50}, [this, pid] {
-        main().run(bury_statement, {pid, called_}, [](const sql::result&) {});
+    context_.clock.at(context_.clock.now() + std::chrono::milliseconds{50}, [weak = weak_from_this(), pid] {
+        if (const auto self = weak.lock())
+            self->main().run(bury_statement, {pid, self->called_}, [](const sql::result&) {});
     });
 }
 
@@ -227,7 +228,9 @@ void advisory_sessions::cancel(session where) {
         all_[where]->line->drop();
     };
     if (pid == 0) return drop();
-    context_.clock.at(context_.clock.now() + cancel_time, drop);
+    context_.clock.at(context_.clock.now() + cancel_time, [weak = weak_from_this(), drop] {
+        if (const auto self = weak.lock()) drop();
+    });
     main().run(cancel_statement, {pid}, [drop](const sql::result& got) {
         if (!got.how.ok()) drop();
     });

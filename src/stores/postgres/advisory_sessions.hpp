@@ -25,7 +25,7 @@ namespace mortise::inline v0::stores::postgres {
 // The sequence of the tokens is made when it is found missing. Every new session first moves it on, committed, by more than what a
 // server that crashes can have given out and forgotten: numbers of a sequence are written to the log 32 at a time, and a session
 // that gets one which another has written does not wait for it.
-class advisory_sessions {
+class advisory_sessions : public std::enable_shared_from_this<advisory_sessions> {
 public:
     using session = advisory_table::session;
     using lock_result = advisory_table::lock_result;

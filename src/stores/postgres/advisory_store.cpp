@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <unordered_map>
@@ -21,38 +22,34 @@ namespace {
 constexpr std::chrono::milliseconds shortest_poll{20};
 constexpr std::chrono::milliseconds longest_poll{200};
 
-class advisory_store final : public spi::store {
+// Carries out what the table decides. Owned by a shared_ptr: timers may outlive it.
+class advisory_claims : public std::enable_shared_from_this<advisory_claims> {
 public:
-    advisory_store(settings settings, const spi::context& context)
-        : settings_(std::move(settings)), context_(context), sockets_(context.clock) {}
-    ~advisory_store() override { close(); }
+    advisory_claims(const settings& settings, const spi::context& context, spi::duration longest_lease)
+        : settings_(settings),
+          context_(context),
+          sockets_(context.clock),
+          table_(settings_.wait_connections, longest_lease) {}
 
-    const mortise::promises& promises() const noexcept override { return promises_; }
-    void claim(const spi::claim_request&, spi::reply<spi::claim_answer>) override;
-    void renew(std::span<const spi::renewal>, spi::reply<std::vector<spi::renewal_answer>>) override;
-    void release(std::string_view name, const claim_id&, spi::reply<spi::release_answer>) override;
-    void list(spi::reply<spi::listing> done) override { done({.failed = errc::unsupported}); }
-    void break_hold(const spi::break_request&, spi::reply<spi::break_answer> done) override {
-        done(spi::break_answer::unknown);  // never asked for: nothing is listed
-    }
-    void check(spi::reply<std::vector<finding>> done) override {
-        sessions_.ask(facts_statement(), [this, done = std::move(done)](const sql::result& got) mutable {
+    void claim(const spi::claim_request&, spi::reply<spi::claim_answer>);
+    void renew(std::span<const spi::renewal>, spi::reply<std::vector<spi::renewal_answer>>);
+    void release(std::string_view name, const claim_id&, spi::reply<spi::release_answer>);
+    void check(spi::reply<std::vector<finding>> done) {
+        sessions_->ask(facts_statement(), [this, done = std::move(done)](const sql::result& got) mutable {
             done(findings_of(settings_, got));
         });
     }
-    std::string schema() const override { return advisory_schema(settings_); }
-    void will_sleep(bool whether) noexcept override { sql::connection::will_wait(whether); }
-    void sleep(spi::sleeper& who) override { sessions_.main().wait(who); }
-    void wake(spi::sleeper& who) noexcept override {
+    void sleep(spi::sleeper& who) { sessions_->main().wait(who); }
+    void wake(spi::sleeper& who) noexcept {
         if (who.is.exchange(spi::sleeper::answered) == spi::sleeper::asleep)
             who.is.notify_one();
         else
-            sessions_.main().nudge(who);
+            sessions_->main().nudge(who);
     }
-    void close() noexcept override {
+    void close() noexcept {
         if (closed_.exchange(true)) return;
         sockets_.stop();
-        sessions_.close();
+        sessions_->close();
     }
 
 private:
@@ -74,24 +71,24 @@ private:
 
     const settings settings_;
     const spi::context context_;
-    const mortise::promises promises_ = promises_of(settings_);
     net::poller sockets_;
     std::atomic<bool> closed_{false};
 
     std::mutex mutex_;
-    advisory_table table_{settings_.wait_connections, *promises_.longest_lease};
+    advisory_table table_;
     std::unordered_map<claim_id, std::vector<spi::reply<spi::claim_answer>>> asking_;
     std::unordered_map<claim_id, std::vector<spi::reply<spi::release_answer>>> releasing_;
     std::minstd_rand dice_{std::random_device{}()};
     std::optional<spi::time_point> expires_{};  // when the timer looks for ended leases
 
-    advisory_sessions sessions_{settings_, context_, sockets_, [this](advisory_table::session which) {
-                                    act([&](spi::time_point now) { return table_.session_lost(which, now); });
-                                }};
+    const std::shared_ptr<advisory_sessions> sessions_ =
+        std::make_shared<advisory_sessions>(settings_, context_, sockets_, [this](advisory_table::session which) {
+            act([&](spi::time_point now) { return table_.session_lost(which, now); });
+        });
 };
 
 template <class Decide>
-void advisory_store::act(Decide decide) {
+void advisory_claims::act(Decide decide) {
     std::vector<step> steps;
     {
         const std::scoped_lock guard{mutex_};
@@ -109,34 +106,34 @@ void advisory_store::act(Decide decide) {
             if ((one.what.what >= action::kind::answer) == to_the_core && !closed_) carry_out(std::move(one));
 }
 
-void advisory_store::carry_out(step one) {
+void advisory_claims::carry_out(step one) {
     const action& now = one.what;
     const claim_id id = now.id;
     switch (now.what) {
         case action::kind::try_lock:
-            return sessions_.try_lock(now.name, [this, id](const lock_result& how) {
+            return sessions_->try_lock(now.name, [this, id](const lock_result& how) {
                 act([&](spi::time_point at) { return table_.tried(id, how, at); });
             });
         case action::kind::wait:
-            return sessions_.wait(now.where, now.name, [this, id](const lock_result& how) {
+            return sessions_->wait(now.where, now.name, [this, id](const lock_result& how) {
                 act([&](spi::time_point at) { return table_.waited(id, how, at); });
             });
         case action::kind::cancel:
-            return sessions_.cancel(now.where);
+            return sessions_->cancel(now.where);
         case action::kind::clear:
-            return sessions_.clear(now.where,
-                                   [this, id] { act([&](spi::time_point at) { return table_.cleared(id, at); }); });
+            return sessions_->clear(now.where,
+                                    [this, id] { act([&](spi::time_point at) { return table_.cleared(id, at); }); });
         case action::kind::unlock:
-            return sessions_.unlock(now.where, now.pid, now.name, [this, id](std::optional<bool> was_locked) {
+            return sessions_->unlock(now.where, now.pid, now.name, [this, id](std::optional<bool> was_locked) {
                 act([&](spi::time_point at) { return table_.unlocked(id, was_locked, at); });
             });
         case action::kind::confirm:
-            return sessions_.ping(
+            return sessions_->ping(
                 now.where, [this, id, pid = now.pid, sent = context_.clock.now()](std::optional<std::int64_t> is) {
                     act([&](spi::time_point at) { return table_.confirmed(id, is == pid, sent, at); });
                 });
         case action::kind::look:
-            return sessions_.look(now.name, [this, id](std::optional<bool> somebody) {
+            return sessions_->look(now.name, [this, id](std::optional<bool> somebody) {
                 act([&](spi::time_point at) { return table_.looked(id, somebody, at); });
             });
         case action::kind::poll_later: {
@@ -145,8 +142,9 @@ void advisory_store::carry_out(step one) {
                 const std::scoped_lock guard{mutex_};
                 return pause(dice_);
             }()};
-            context_.clock.at(context_.clock.now() + in, [this, id] {
-                if (!closed_) act([&](spi::time_point at) { return table_.poll(id, at); });
+            context_.clock.at(context_.clock.now() + in, [weak = weak_from_this(), id] {
+                const auto self = weak.lock();
+                if (self && !self->closed_) self->act([&](spi::time_point at) { return self->table_.poll(id, at); });
             });
             return;
         }
@@ -165,14 +163,14 @@ void advisory_store::carry_out(step one) {
     }
 }
 
-void advisory_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) {
+void advisory_claims::claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) {
     act([&](spi::time_point now) {
         asking_[wanted.id].push_back(std::move(done));
         return table_.ask(wanted, now);
     });
 }
 
-void advisory_store::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
+void advisory_claims::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
     act([&](spi::time_point now) {
         releasing_[id].push_back(std::move(done));
         return table_.release(name, id, now);
@@ -180,7 +178,7 @@ void advisory_store::release(std::string_view name, const claim_id& id, spi::rep
 }
 
 // One statement for each session that holds any of them.
-void advisory_store::renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) {
+void advisory_claims::renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) {
     struct item {
         std::size_t place;
         claim_id id;
@@ -200,8 +198,8 @@ void advisory_store::renew(std::span<const spi::renewal> due, spi::reply<std::ve
     }
     if (!gone.empty()) replies->set(gone, spi::renewal_answer::lost);
     for (auto& [where, items] : by_session)
-        sessions_.ping(where, [this, replies, items = std::move(items),
-                               sent = context_.clock.now()](std::optional<std::int64_t> pid) {
+        sessions_->ping(where, [this, replies, items = std::move(items),
+                                sent = context_.clock.now()](std::optional<std::int64_t> pid) {
             std::vector<std::size_t> places;
             std::vector<spi::renewal_answer> answers;
             {
@@ -221,7 +219,7 @@ void advisory_store::renew(std::span<const spi::renewal> due, spi::reply<std::ve
 
 // A lease ends here if nobody renews it: the server knows sessions only. The timer is not moved when a lease is renewed or ends
 // early; it then finds nothing, and looks again when the next one ends.
-void advisory_store::expire_later() {
+void advisory_claims::expire_later() {
     spi::time_point when;
     {
         const std::scoped_lock guard{mutex_};
@@ -229,15 +227,50 @@ void advisory_store::expire_later() {
         if (!next || (expires_ && *expires_ <= *next)) return;
         expires_ = when = *next;
     }
-    context_.clock.at(when, [this, when] {
-        if (closed_) return;
-        act([&](spi::time_point now) {
-            if (expires_ == when) expires_.reset();
-            return table_.expire(now);
+    context_.clock.at(when, [weak = weak_from_this(), when] {
+        const auto self = weak.lock();
+        if (!self || self->closed_) return;
+        self->act([&](spi::time_point now) {
+            if (self->expires_ == when) self->expires_.reset();
+            return self->table_.expire(now);
         });
-        expire_later();
+        self->expire_later();
     });
 }
+
+class advisory_store final : public spi::store {
+public:
+    advisory_store(const settings& settings, const spi::context& context)
+        : settings_(settings),
+          claims_(std::make_shared<advisory_claims>(settings_, context, *promises_.longest_lease)) {}
+    ~advisory_store() override { claims_->close(); }
+
+    const mortise::promises& promises() const noexcept override { return promises_; }
+    void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) override {
+        claims_->claim(wanted, std::move(done));
+    }
+    void renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) override {
+        claims_->renew(due, std::move(done));
+    }
+    void release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) override {
+        claims_->release(name, id, std::move(done));
+    }
+    void list(spi::reply<spi::listing> done) override { done({.failed = errc::unsupported}); }
+    void break_hold(const spi::break_request&, spi::reply<spi::break_answer> done) override {
+        done(spi::break_answer::unknown);  // never asked for: nothing is listed
+    }
+    void check(spi::reply<std::vector<finding>> done) override { claims_->check(std::move(done)); }
+    std::string schema() const override { return advisory_schema(settings_); }
+    void will_sleep(bool whether) noexcept override { sql::connection::will_wait(whether); }
+    void sleep(spi::sleeper& who) override { claims_->sleep(who); }
+    void wake(spi::sleeper& who) noexcept override { claims_->wake(who); }
+    void close() noexcept override { claims_->close(); }
+
+private:
+    const settings settings_;
+    const mortise::promises promises_ = promises_of(settings_);
+    const std::shared_ptr<advisory_claims> claims_;
+};
 
 }  // namespace
 

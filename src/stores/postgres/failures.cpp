@@ -92,6 +92,11 @@ sql::outcome failure_to_connect(const std::string& where, std::string_view text)
         how.hopeless = certificate || no_tls || no_password;
         if (how.hopeless) how.is = kind::denied;
         if (no_tls) how.detail += "; leave out tls=on, or set up TLS in the server";
+        if (says(text, "certificate verify failed"))
+            how.detail += "; the option ca names the file of the authority that signed the server's certificate";
+        if (says(text, "does not match host name"))
+            how.detail += "; if that is the server, the option server_name says which name to expect";
+        if (says(text, "alert")) how.detail += "; the server does not accept our certificate: options cert and key";
         if (no_password) how.detail += "; give one in the address, in password_file or in PGPASSWORD";
         how.unmet = !how.hopeless;
         return how;
@@ -100,6 +105,9 @@ sql::outcome failure_to_connect(const std::string& where, std::string_view text)
         case kind::denied:
             how.is = kind::denied;
             how.hopeless = true;
+            if (says(text, "no encryption")) how.detail += "; if the server demands TLS (hostssl), write tls=on";
+            if (says(text, "requires a valid client certificate"))
+                how.detail += "; give one with the options cert and key";
             break;
         case kind::exhausted:
             how.is = is;

@@ -1,7 +1,7 @@
 // TLS and users where the servers name each other: what a sentinel or a node of a cluster names is reached as it was itself.
-#include "stores/redis/servers/certificates.hpp"
 #include "stores/redis/servers/complaint.hpp"
 #include "stores/redis/servers/starting.hpp"
+#include "support/certificates.hpp"
 
 #include <mortise/client.hpp>
 
@@ -46,7 +46,7 @@ protected:
     }
 
     testing::server_group home_;
-    const servers::certificates files_{home_.directory()};
+    const testing::certificates files_{home_.directory()};
 };
 
 TEST_F(redis_over_tls_elsewhere, a_cluster_is_entered_as_its_user) {

@@ -125,7 +125,7 @@ TEST_F(redis_over_tls, a_server_may_ask_for_a_certificate) {
     expect_refused_at_once(heard);
     EXPECT_THAT(heard.what, HasSubstr("asks for a certificate of ours; give one with the options cert and key"));
 
-    const auto showing = [&](const servers::certificates::pair& which) {
+    const auto showing = [&](const testing::certificates::pair& which) {
         return url("&cert=" + which.certificate + "&key=" + which.key);
     };
     heard = complaint_of(showing(on_.files().expired));

@@ -1,14 +1,18 @@
 #include "stores/mysql/baseline/blocking_client.hpp"
 
+#include "net/library_tls.hpp"
+
 #include <mortise/error.hpp>
 
 #include <mutex>
+#include <optional>
 
 #include <mariadb/mysql.h>
 
 namespace mortise::inline v0::stores::mysql {
 
 struct blocking_client::handle {
+    std::optional<net::library_tls> tls{};
     MYSQL* mysql = nullptr;
     std::vector<MYSQL_STMT*> prepared{};
 
@@ -28,6 +32,7 @@ blocking_client::blocking_client(const settings& how) : inside_(std::make_unique
     MYSQL* const made = inside_->mysql = mysql_init(nullptr);
     if (made == nullptr) throw error(errc::exhausted, "out of memory");
     const my_bool yes = 1;
+    const my_bool no = 0;
     const unsigned seconds = 10;
     const unsigned protocol = MYSQL_PROTOCOL_TCP;
     mysql_optionsv(made, MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
@@ -37,8 +42,11 @@ blocking_client::blocking_client(const settings& how) : inside_(std::make_unique
         if (!how.tls.certificate.empty()) mysql_optionsv(made, MYSQL_OPT_SSL_CERT, how.tls.certificate.c_str());
         if (!how.tls.key.empty()) mysql_optionsv(made, MYSQL_OPT_SSL_KEY, how.tls.key.c_str());
         mysql_optionsv(made, MYSQL_OPT_SSL_ENFORCE, &yes);
-        mysql_optionsv(made, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
+        mysql_optionsv(made, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &no);
+        inside_->tls.emplace(how.tls, how.servers.front().host);
     }
+    std::optional<net::library_tls::scope> verified;
+    if (inside_->tls) verified.emplace(*inside_->tls);
     const net::endpoint& to = how.servers.front();
     if (mysql_real_connect(made, to.host.c_str(), how.user.c_str(), how.password.c_str(), how.database.c_str(), to.port,
                            nullptr, CLIENT_FOUND_ROWS) == nullptr)

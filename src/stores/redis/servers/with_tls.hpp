@@ -1,8 +1,8 @@
 // A Redis server of a test that is not open to everybody.
 #pragma once
 
-#include "stores/redis/servers/certificates.hpp"
 #include "stores/redis/servers/server.hpp"
+#include "support/certificates.hpp"
 #include "support/server_group.hpp"
 
 #include <mortise/config.hpp>
@@ -12,6 +12,8 @@
 #include <vector>
 
 namespace mortise::inline v0::stores::redis::servers {
+
+using testing::certificates;
 
 // One server that speaks TLS only, and lets in nobody but the user `mortise`.
 class with_tls {

@@ -1,11 +1,9 @@
 // Certificates of a test: good ones and bad ones.
 #pragma once
 
-#include <mortise/config.hpp>
-
 #include <string>
 
-namespace mortise::inline v0::stores::redis::servers {
+namespace mortise::testing {
 
 // Made anew in a directory, with an authority of their own. All members are files.
 struct certificates {
@@ -24,4 +22,4 @@ struct certificates {
     explicit certificates(const std::string& directory);
 };
 
-}  // namespace mortise::inline v0::stores::redis::servers
+}  // namespace mortise::testing

@@ -1,4 +1,4 @@
-#include "stores/redis/servers/certificates.hpp"
+#include "support/certificates.hpp"
 
 #include <cstdio>
 #include <ctime>
@@ -12,7 +12,7 @@
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
-namespace mortise::inline v0::stores::redis::servers {
+namespace mortise::testing {
 namespace {
 
 template <class T, void (*Free)(T*)>
@@ -92,4 +92,4 @@ certificates::certificates(const std::string& directory) {
     client = pair_in(directory + "/client", make("client", "DNS:client.example", day, &ours));
 }
 
-}  // namespace mortise::inline v0::stores::redis::servers
+}  // namespace mortise::testing
