@@ -13,10 +13,6 @@ using action_kind = bound_table::action::kind;
 
 constexpr std::chrono::milliseconds between_ticks{50};
 
-// The connection on which the calling thread has sent what it is about to wait for.
-thread_local bool waits_soon = false;
-thread_local std::shared_ptr<sql::connection> waits_on;
-
 std::string text_at(const sql::values& row, std::size_t column) {
     const auto* const text = std::get_if<std::string>(&row.at(column));
     return text != nullptr ? *text : std::string{};
@@ -116,7 +112,7 @@ void bound_claims::run(bound_table::action& one) {
     const claim_id id = one.id;
     switch (one.what) {
         case action_kind::take:
-            about_to_wait_for(one.where);
+            sql::reading_callers::about_to_ask(sessions_->line_of(one.where));
             return sessions_->take(one, [this, id](const bound_table::taken& how) {
                 then([&](spi::time_point now) { return table_.took(id, how, now); });
             });
@@ -134,7 +130,7 @@ void bound_claims::run(bound_table::action& one) {
             return sessions_->ping(place{one.where}, check);
         }
         case action_kind::free:
-            about_to_wait_for(one.where);
+            sql::reading_callers::about_to_ask(sessions_->line_of(one.where));
             return sessions_->free(one,
                                    [this, id] { then([&](spi::time_point now) { return table_.freed(id, now); }); });
         case action_kind::look:
@@ -225,58 +221,16 @@ void bound_claims::break_hold(const spi::break_request& which, spi::reply<spi::b
                    });
 }
 
-// ---- callers that sleep
-
-void bound_claims::will_sleep(bool whether) noexcept {
-    waits_soon = whether;
-    waits_on.reset();
-    sql::connection::will_wait(false);
-}
-
-// The first statement of a thread that will wait goes to the connection that it then reads; all others are read by the io thread.
-void bound_claims::about_to_wait_for(bound_table::place where) {
-    if (waits_soon && !waits_on) {
-        waits_on = sessions_->line_of(where);
-        sql::connection::will_wait(true);
-    } else {
-        sql::connection::will_wait(false);
-    }
-}
-
-void bound_claims::sleep(spi::sleeper& who) {
-    waits_soon = false;
-    const std::shared_ptr<sql::connection> line = std::exchange(waits_on, nullptr);
-    if (!line) {
-        sql::connection::will_wait(false);
-        int was = spi::sleeper::awake;
-        if (who.is.compare_exchange_strong(was, spi::sleeper::asleep)) who.is.wait(spi::sleeper::asleep);
-        return;
-    }
-    {
-        const std::scoped_lock guard{sleepers_mutex_};
-        sleepers_[&who] = line;
-    }
-    line->wait(who);
-    const std::scoped_lock guard{sleepers_mutex_};
-    sleepers_.erase(&who);
-}
-
-void bound_claims::wake(spi::sleeper& who) noexcept {
-    if (who.is.exchange(spi::sleeper::answered) == spi::sleeper::asleep) return who.is.notify_one();
-    // After it was answered: it may be about to read.
-    std::shared_ptr<sql::connection> line;
-    {
-        const std::scoped_lock guard{sleepers_mutex_};
-        const auto found = sleepers_.find(&who);
-        if (found != sleepers_.end()) line = found->second;
-    }
-    if (line) line->nudge(who);
-}
-
 void bound_claims::close() noexcept {
     if (closed_.exchange(true)) return;
     sockets_.stop();
     sessions_->close();
+    // What was not answered never is, and may own whoever owns this.
+    decltype(asking_) asked;
+    decltype(releasing_) released;
+    const std::scoped_lock guard{mutex_};
+    asked.swap(asking_);
+    released.swap(releasing_);
 }
 
 }  // namespace mortise::inline v0::stores::mysql

@@ -5,6 +5,7 @@
 #include "stores/mysql/bound_sessions.hpp"
 #include "stores/mysql/bound_table.hpp"
 #include "stores/mysql/settings.hpp"
+#include "stores/sql/reading_callers.hpp"
 
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
@@ -30,9 +31,7 @@ public:
     void break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done);
     bound_sessions& sessions() { return *sessions_; }
 
-    void will_sleep(bool whether) noexcept;
-    void sleep(spi::sleeper& who);
-    void wake(spi::sleeper& who) noexcept;
+    sql::reading_callers& callers() { return callers_; }
     void close() noexcept;
 
 private:
@@ -43,7 +42,6 @@ private:
     // What happens next to a claim, once a statement was answered.
     template <class Event>
     void then(Event event);
-    void about_to_wait_for(bound_table::place where);
 
     const settings settings_;
     const spi::context context_;
@@ -56,9 +54,7 @@ private:
     std::unordered_map<claim_id, std::vector<spi::reply<spi::release_answer>>> releasing_;
     bool ticking_ = false;
 
-    std::mutex sleepers_mutex_;
-    std::unordered_map<const spi::sleeper*, std::shared_ptr<sql::connection>> sleepers_;  // that read
-
+    sql::reading_callers callers_;
     std::shared_ptr<bound_sessions> sessions_;
 };
 

@@ -299,7 +299,7 @@ bound_table::actions bound_table::freed(const claim_id& id, spi::time_point now)
 }
 
 // The connection is free again, or gone, and so is the lock.
-void bound_table::over(const claim_id& id, spi::time_point now, actions& out) {
+void bound_table::over(claim_id id, spi::time_point now, actions& out) {
     entry& one = claims_.at(id);
     give_back(one);
     const bool released = one.released && !one.expired;
@@ -328,7 +328,7 @@ bound_table::actions bound_table::session_lost(place where, std::int64_t session
     for (auto& [id, one] : claims_) {
         if (one.where != where || one.is != phase::held || one.session != session) continue;
         out.push_back({.what = action_kind::lost, .id = id, .name = one.name});
-        over(claim_id{id}, now, out);
+        over(id, now, out);
         return out;  // a connection holds one
     }
     return out;

@@ -137,7 +137,7 @@ private:
     void pause(entry& one, const spi::claim_answer& why, spi::time_point now, actions& out);
     void grant(entry& one, spi::time_point now, actions& out);
     void leave(entry& one, actions& out);
-    void over(const claim_id& id, spi::time_point now, actions& out);
+    void over(claim_id id, spi::time_point now, actions& out);
     void give_back(entry& one);
     static action statement(action::kind what, const entry& one);
     static void tell(entry& one, spi::claim_answer answer, actions& out);

@@ -46,9 +46,9 @@ public:
         diagnose(settings_, claims_->sessions().shared(), clock_, std::move(done));
     }
     std::string schema() const override { return bound_schema(settings_); }
-    void will_sleep(bool whether) noexcept override { claims_->will_sleep(whether); }
-    void sleep(spi::sleeper& who) override { claims_->sleep(who); }
-    void wake(spi::sleeper& who) noexcept override { claims_->wake(who); }
+    void will_sleep(bool whether) noexcept override { sql::reading_callers::will_sleep(whether); }
+    void sleep(spi::sleeper& who) override { claims_->callers().sleep(who); }
+    void wake(spi::sleeper& who) noexcept override { claims_->callers().wake(who); }
     void close() noexcept override { claims_->close(); }
 
 private:

@@ -219,11 +219,54 @@ TEST_P(mysql_bound, goes_on_after_the_server_was_restarted) {
     const std::string address = mine.fresh_url() + "?strategy=" + GetParam();
     client locks{address, {.patience = 60s}};
     const hold before = locks.acquire("n");
+    client others{address, {.patience = 60s}};
+    attempt after{refusal{}};
+    std::thread waits{[&] { after = others.try_acquire("n", {.wait = 90s}); }};
+    EXPECT_TRUE(eventually([&] {
+        return mine.run(
+                   "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'mortise' AND command = "
+                   "'Execute' AND time_ms > 20") == "1";
+    }));
     mine.kill();
     EXPECT_TRUE(eventually([&] { return !before.valid(); }));
     mine.restart();
-    const hold after = locks.try_acquire("n", {.wait = 60s}).value();
-    EXPECT_GT(after.token().value(), before.token().value());
+    waits.join();
+    ASSERT_TRUE(after) << after.refusal().describe();
+    EXPECT_GT(after->token().value(), before.token().value());
+}
+
+// Each claim has a connection of its own, so the server sees no circle; who set a time limit is told that it is over.
+TEST_P(mysql_bound, a_deadlock_of_two_clients_ends_with_their_time) {
+    const std::string address = url();
+    client a{address};
+    client b{address};
+    const hold first = a.acquire("x");
+    const hold second = b.acquire("y");
+    attempt of_a{refusal{}};
+    std::thread other{[&] { of_a = a.try_acquire("y", {.wait = 500ms}); }};
+    const attempt of_b = b.try_acquire("x", {.wait = 500ms});
+    other.join();
+    EXPECT_EQ(of_a.reason(), errc::timed_out);
+    EXPECT_EQ(of_b.reason(), errc::timed_out);
+    EXPECT_TRUE(first.valid());
+    EXPECT_TRUE(second.valid());
+}
+
+TEST_P(mysql_bound, says_so_if_the_server_has_no_connection_left) {
+    const std::string address = url();
+    const std::string database = database_in(address);
+    server_->run(
+        "CREATE OR REPLACE USER few@'127.0.0.1' IDENTIFIED BY 'few' WITH MAX_USER_CONNECTIONS 2; GRANT ALL ON " +
+        database + ".* TO few@'127.0.0.1'");
+    client locks{server_->url_of(database, "few:few") + "?strategy=" + GetParam(), {.patience = 2s}};
+    std::optional<hold> held = locks.acquire("a");
+    const attempt none = locks.try_acquire("b", {.wait = 10s});
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.reason(), errc::unreachable) << "one may be free again soon: " << none.refusal().describe();
+    EXPECT_THAT(none.refusal().describe(), HasSubstr("max_user_connections"));
+    EXPECT_TRUE(held->valid());
+    held.reset();
+    EXPECT_TRUE(locks.try_acquire("b", {.wait = 10s}));
 }
 
 }  // namespace

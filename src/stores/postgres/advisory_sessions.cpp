@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "stores/postgres/lock_key.hpp"
 #include "stores/postgres/pq_driver.hpp"
+#include "stores/sql/reading_callers.hpp"
 
 #include <mortise/claim_id.hpp>
 #include <mortise/error.hpp>
@@ -91,9 +92,15 @@ std::shared_ptr<sql::connection> advisory_sessions::connect(session which) {
         context_.clock, sockets_);
 }
 
-// Callers that wait read the main session themselves. The others are left to the io thread, which has to begin at once.
+// The main session, for what nobody sleeps for: the io thread reads the answer, and has to begin at once.
+sql::connection& advisory_sessions::aside() {
+    sql::connection::will_wait(false);
+    return *all_.front()->line;
+}
+
+// For what the calling thread may sleep for.
 sql::connection& advisory_sessions::on(session which) {
-    if (which != advisory_table::main) sql::connection::will_wait(false);
+    sql::reading_callers::about_to_ask(all_[which]->line);
     return *all_[which]->line;
 }
 
@@ -108,7 +115,7 @@ void advisory_sessions::bury(session which) {
     if (pid == 0) return;
     context_.clock.at(context_.clock.now() + std::chrono::milliseconds{50}, [weak = weak_from_this(), pid] {
         if (const auto self = weak.lock())
-            self->main().run(bury_statement, {pid, self->called_}, [](const sql::result&) {});
+            self->aside().run(bury_statement, {pid, self->called_}, [](const sql::result&) {});
     });
 }
 
@@ -153,6 +160,15 @@ advisory_sessions::lock_result advisory_sessions::failed(const sql::outcome& how
 
 // ---- locks
 
+std::int64_t advisory_sessions::key_of(const std::string& name) {
+    const std::scoped_lock guard{mutex_};
+    if (name != latest_name_) {
+        latest_key_ = lock_key(settings_.schema, name);
+        latest_name_ = name;
+    }
+    return latest_key_;
+}
+
 void advisory_sessions::take(session where, const sql::statement& how, const std::string& name, spi::duration patience,
                              bool may_make, unique_function<void(lock_result)> done) {
     const spi::time_point sent = context_.clock.now();
@@ -171,7 +187,7 @@ void advisory_sessions::take(session where, const sql::statement& how, const std
         if (!got.how.ok()) {
             // The lock may have been taken before the statement failed.
             if (!cut_off(got.how) && where == advisory_table::main)
-                main().run(undo_statement, {lock_key(settings_.schema, name)}, [](const sql::result&) {});
+                aside().run(undo_statement, {key_of(name)}, [](const sql::result&) {});
             return done(failed(got.how));
         }
         const std::int64_t* const counter = number_at(got, 0);
@@ -180,7 +196,7 @@ void advisory_sessions::take(session where, const sql::statement& how, const std
         if (counter == nullptr || pid == nullptr) return done({.is = verdict::not_free});
         done({.is = verdict::taken, .counter = static_cast<std::uint64_t>(*counter), .pid = *pid, .sent = sent});
     };
-    on(where).run(how, {lock_key(settings_.schema, name)}, std::move(answered), patience);
+    on(where).run(how, {key_of(name)}, std::move(answered), patience);
 }
 
 void advisory_sessions::try_lock(const std::string& name, unique_function<void(lock_result)> done) {
@@ -231,7 +247,7 @@ void advisory_sessions::cancel(session where) {
     context_.clock.at(context_.clock.now() + cancel_time, [weak = weak_from_this(), drop] {
         if (const auto self = weak.lock()) drop();
     });
-    main().run(cancel_statement, {pid}, [drop](const sql::result& got) {
+    aside().run(cancel_statement, {pid}, [drop](const sql::result& got) {
         if (!got.how.ok()) drop();
     });
 }
@@ -246,11 +262,10 @@ void advisory_sessions::clear(session where, unique_function<void()> done) {
 
 void advisory_sessions::unlock(session where, std::int64_t pid, const std::string& name,
                                unique_function<void(std::optional<bool>)> done) {
-    on(where).run(unlock_statement, {lock_key(settings_.schema, name), pid},
-                  [done = std::move(done)](const sql::result& got) mutable {
-                      const std::int64_t* const freed = number_at(got, 0);
-                      done(freed != nullptr ? std::optional{*freed != 0} : std::nullopt);
-                  });
+    on(where).run(unlock_statement, {key_of(name), pid}, [done = std::move(done)](const sql::result& got) mutable {
+        const std::int64_t* const freed = number_at(got, 0);
+        done(freed != nullptr ? std::optional{*freed != 0} : std::nullopt);
+    });
 }
 
 void advisory_sessions::ping(session where, unique_function<void(std::optional<std::int64_t>)> done) {
@@ -262,15 +277,14 @@ void advisory_sessions::ping(session where, unique_function<void(std::optional<s
 }
 
 void advisory_sessions::look(const std::string& name, unique_function<void(std::optional<bool>)> done) {
-    main().run(look_statement, {lock_key(settings_.schema, name)},
-               [done = std::move(done)](const sql::result& got) mutable {
-                   const std::int64_t* const somebody = number_at(got, 0);
-                   done(somebody != nullptr ? std::optional{*somebody != 0} : std::nullopt);
-               });
+    aside().run(look_statement, {key_of(name)}, [done = std::move(done)](const sql::result& got) mutable {
+        const std::int64_t* const somebody = number_at(got, 0);
+        done(somebody != nullptr ? std::optional{*somebody != 0} : std::nullopt);
+    });
 }
 
 void advisory_sessions::ask(const sql::statement& what, unique_function<void(sql::result)> done) {
-    main().run(what, {}, std::move(done));
+    aside().run(what, {}, std::move(done));
 }
 
 // ---- tokens
@@ -278,14 +292,14 @@ void advisory_sessions::ask(const sql::statement& what, unique_function<void(sql
 // Others may be making it at the same time.
 void advisory_sessions::make_sequence(unique_function<void(sql::outcome)> done) {
     const auto worked = [](const sql::outcome& how) { return how.ok() || how.is == kind::exists; };
-    main().run(create_schema_, {}, [this, worked, done = std::move(done)](const sql::result& first) mutable {
+    aside().run(create_schema_, {}, [this, worked, done = std::move(done)](const sql::result& first) mutable {
         if (cut_off(first.how)) return done(first.how);
         // The schema may be there although we may not make one.
-        main().run(create_sequence_, {},
-                   [worked, schema = first.how, done = std::move(done)](const sql::result& second) mutable {
-                       if (worked(second.how)) return done({});
-                       done(worked(schema) ? second.how : schema);
-                   });
+        aside().run(create_sequence_, {},
+                    [worked, schema = first.how, done = std::move(done)](const sql::result& second) mutable {
+                        if (worked(second.how)) return done({});
+                        done(worked(schema) ? second.how : schema);
+                    });
     });
 }
 

@@ -49,7 +49,6 @@ public:
     // Any statement, on the main session.
     void ask(const sql::statement& what, unique_function<void(sql::result)> done);
 
-    sql::connection& main() { return *all_.front()->line; }
     void close() noexcept;
 
 private:
@@ -63,10 +62,12 @@ private:
 
     std::shared_ptr<sql::connection> connect(session which);
     sql::connection& on(session which);
+    sql::connection& aside();
     void take(session where, const sql::statement& how, const std::string& name, spi::duration patience, bool may_make,
               unique_function<void(lock_result)> done);
     void make_sequence(unique_function<void(sql::outcome)> done);
     lock_result failed(const sql::outcome& how) const;
+    std::int64_t key_of(const std::string& name);
     void note(session where, std::int64_t pid);
     void bury(session which);
 
@@ -80,6 +81,8 @@ private:
 
     std::mutex mutex_;
     std::vector<std::unique_ptr<one_session>> all_;
+    std::string latest_name_;  // whose number is known: it is asked for again when it is released
+    std::int64_t latest_key_ = 0;
 };
 
 // What an administrator runs before the first use if the user of the locks may not.

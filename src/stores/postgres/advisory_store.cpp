@@ -5,6 +5,7 @@
 #include "stores/postgres/advisory_table.hpp"
 #include "stores/postgres/diagnostics.hpp"
 #include "stores/postgres/promises.hpp"
+#include "stores/sql/reading_callers.hpp"
 
 #include <mortise/error.hpp>
 
@@ -39,17 +40,17 @@ public:
             done(findings_of(settings_, got));
         });
     }
-    void sleep(spi::sleeper& who) { sessions_->main().wait(who); }
-    void wake(spi::sleeper& who) noexcept {
-        if (who.is.exchange(spi::sleeper::answered) == spi::sleeper::asleep)
-            who.is.notify_one();
-        else
-            sessions_->main().nudge(who);
-    }
+    sql::reading_callers& callers() { return callers_; }
     void close() noexcept {
         if (closed_.exchange(true)) return;
         sockets_.stop();
         sessions_->close();
+        // What was not answered never is, and may own whoever owns this.
+        decltype(asking_) asked;
+        decltype(releasing_) released;
+        const std::scoped_lock guard{mutex_};
+        asked.swap(asking_);
+        released.swap(releasing_);
     }
 
 private:
@@ -81,6 +82,7 @@ private:
     std::minstd_rand dice_{std::random_device{}()};
     std::optional<spi::time_point> expires_{};  // when the timer looks for ended leases
 
+    sql::reading_callers callers_;
     const std::shared_ptr<advisory_sessions> sessions_ =
         std::make_shared<advisory_sessions>(settings_, context_, sockets_, [this](advisory_table::session which) {
             act([&](spi::time_point now) { return table_.session_lost(which, now); });
@@ -261,9 +263,9 @@ public:
     }
     void check(spi::reply<std::vector<finding>> done) override { claims_->check(std::move(done)); }
     std::string schema() const override { return advisory_schema(settings_); }
-    void will_sleep(bool whether) noexcept override { sql::connection::will_wait(whether); }
-    void sleep(spi::sleeper& who) override { claims_->sleep(who); }
-    void wake(spi::sleeper& who) noexcept override { claims_->wake(who); }
+    void will_sleep(bool whether) noexcept override { sql::reading_callers::will_sleep(whether); }
+    void sleep(spi::sleeper& who) override { claims_->callers().sleep(who); }
+    void wake(spi::sleeper& who) noexcept override { claims_->callers().wake(who); }
     void close() noexcept override { claims_->close(); }
 
 private:

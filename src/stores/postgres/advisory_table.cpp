@@ -351,8 +351,7 @@ void advisory_table::free_session(session which, actions& out) {
     begin_wait(next, which, out);
 }
 
-void advisory_table::end(const claim_id& id, std::optional<spi::release_answer> answer, spi::time_point now,
-                         actions& out) {
+void advisory_table::end(claim_id id, std::optional<spi::release_answer> answer, spi::time_point now, actions& out) {
     const entry& one = claims_.at(id);
     const std::string name = one.name;
     if (const auto found = names_.find(name);

@@ -149,7 +149,7 @@ private:
     void leave_main(const entry& one, spi::time_point now, actions& out);
     void poll_later(entry& one, actions& out);
     void free_session(session which, actions& out);
-    void end(const claim_id& id, std::optional<spi::release_answer> answer, spi::time_point now, actions& out);
+    void end(claim_id id, std::optional<spi::release_answer> answer, spi::time_point now, actions& out);
     void tell(entry& one, spi::claim_answer answer, actions& out);
     bool contended(const std::string& name, spi::time_point now) const;
 

@@ -114,6 +114,25 @@ TEST_F(postgres_advisory, a_user_with_the_printed_rights_and_no_others_takes_loc
     psql.ask("DROP SCHEMA \"" + schema_ + "\" CASCADE; DROP ROLE clerk");
 }
 
+// The server knows no tokens, and a session may hold other locks too.
+TEST_F(postgres_advisory, a_lock_cannot_be_broken_by_its_token_but_its_session_can_be_ended) {
+    client locks{url()};
+    const hold mine = locks.acquire("n");
+    client operators{url()};
+    std::error_code ec;
+    EXPECT_FALSE(operators.break_lock("n", mine.token(), "stuck", ec));
+    EXPECT_EQ(ec, errc::unsupported);
+    EXPECT_TRUE(mine.valid());
+    console psql = node().open_console();
+    // As README has it.
+    psql.ask(
+        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
+        "AND (classid::bigint << 32 | objid::bigint) = " +
+        std::to_string(lock_key(schema_, "n")));
+    EXPECT_TRUE(eventually([&] { return !mine.valid(); }));
+    EXPECT_TRUE(operators.try_acquire("n", {.wait = plenty}));
+}
+
 TEST_F(postgres_advisory, the_doctor_knows_the_server) {
     client locks{url()};
     std::error_code ec;

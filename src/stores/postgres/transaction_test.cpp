@@ -108,6 +108,30 @@ TEST_F(postgres_transactions, a_connection_that_is_ended_has_changed_nothing) {
     EXPECT_EQ(failure(mine.get(), [](PGconn*) {}), errc::unreachable);
 }
 
+// Two rows that are changed in opposite orders: the server ends one of the two.
+TEST_F(postgres_transactions, a_deadlock_of_its_work_is_a_named_error) {
+    console psql = node().open_console();
+    psql.ask("CREATE TABLE pair AS SELECT k, 0 AS n FROM generate_series(1, 2) AS k");
+    const connection mine = open();
+    const connection other = open();
+    run(other.get(), "BEGIN");
+    run(other.get(), "SET LOCAL deadlock_timeout = '60s'");  // mine is to notice
+    run(other.get(), "UPDATE pair SET n = n + 1 WHERE k = 2");
+    std::thread second;
+    EXPECT_EQ(failure(mine.get(),
+                      [&](PGconn* on) {
+                          run(on, "UPDATE pair SET n = n + 1 WHERE k = 1");
+                          second = std::thread{[&] { run(other.get(), "UPDATE pair SET n = n + 1 WHERE k = 1"); }};
+                          EXPECT_TRUE(eventually(
+                              [&] { return psql.ask("SELECT count(*) FROM pg_locks WHERE NOT granted") == "1"; }));
+                          run(on, "UPDATE pair SET n = n + 1 WHERE k = 2");
+                      }),
+              errc::lost);
+    second.join();
+    run(other.get(), "COMMIT");
+    EXPECT_EQ(psql.ask("SELECT sum(n) FROM pair"), "2");
+}
+
 TEST_F(postgres_transactions, a_connection_in_a_transaction_is_refused) {
     const connection mine = open();
     run(mine.get(), "BEGIN");

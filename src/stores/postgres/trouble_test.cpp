@@ -141,6 +141,35 @@ TEST_F(postgres_trouble, a_server_that_restarts_ends_holds_and_serves_again) {
     EXPECT_GT(theirs->token(), mine.token());
 }
 
+// Locks that are waited for are on sessions of their own, so the server sees no circle; who set a time limit is told.
+TEST_F(postgres_trouble, a_deadlock_of_two_clients_ends_with_their_time) {
+    client a{url()};
+    client b{url()};
+    const hold first = a.acquire("x");
+    const hold second = b.acquire("y");
+    auto of_a = std::async(std::launch::async, [&] { return a.try_acquire("y", {.wait = 500ms}).reason(); });
+    EXPECT_EQ(b.try_acquire("x", {.wait = 500ms}).reason(), errc::timed_out);
+    EXPECT_EQ(of_a.get(), errc::timed_out);
+    EXPECT_TRUE(first.valid());
+    EXPECT_TRUE(second.valid());
+}
+
+TEST_F(postgres_trouble, that_the_server_has_no_session_left_is_said) {
+    client setup{url()};
+    ASSERT_TRUE(setup.try_acquire("n", {.wait = plenty}));
+    psql_.ask("CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 1");
+    psql_.ask("GRANT USAGE ON SCHEMA \"" + schema_ + "\" TO few; GRANT USAGE ON SEQUENCE \"" + schema_ +
+              "\".mortise_tokens TO few");
+    const std::string address =
+        "postgres://few:few@" + node().address() + "/postgres?strategy=advisory&schema=" + schema_;
+    client first{address};
+    const hold held = first.acquire("n");
+    const attempt none = client{address, {.patience = 2s}}.try_acquire("m", {.wait = 10s});
+    EXPECT_EQ(none.reason(), errc::unreachable) << "one may be free again soon: " << none.refusal().describe();
+    EXPECT_NE(none.refusal().describe().find("53300"), std::string::npos) << none.refusal().describe();
+    EXPECT_TRUE(held.valid());
+}
+
 TEST_F(postgres_trouble, what_the_server_refuses_is_named) {
     const auto refusal = [&](const std::string& address) {
         client locks{address, {.patience = 3s}};

@@ -1,0 +1,36 @@
+// Callers that sleep until they are answered, of a store with several connections: each reads the one on which it has asked, so that
+// its answer needs no thread switch.
+//
+//   will_sleep(true); ...; about_to_ask(line); line->run(...); ...; sleep(who)      of one thread
+//
+// The first statement of a thread that will sleep decides which connection it reads. The io thread reads all others.
+#pragma once
+
+#include "stores/sql/connection.hpp"
+
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+namespace mortise::inline v0::stores::sql {
+
+// Safe to use from all threads.
+class reading_callers {
+public:
+    // These as spi::store has them.
+    static void will_sleep(bool whether) noexcept;
+    void sleep(spi::sleeper& who);
+    void wake(spi::sleeper& who) noexcept;
+
+    // Before each statement that a caller may wait for.
+    static void about_to_ask(const std::shared_ptr<connection>& line);
+
+private:
+    std::mutex mutex_;
+    std::unordered_map<const spi::sleeper*, std::shared_ptr<connection>> reading_;
+};
+
+}  // namespace mortise::inline v0::stores::sql
