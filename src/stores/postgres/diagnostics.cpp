@@ -26,6 +26,19 @@ enum column : std::size_t {
     full_page_writes,
 };
 
+// In the order of the columns.
+const sql::statement facts_query{
+    "SELECT current_setting('server_version')::text, current_setting('fsync'), "
+    "current_setting('synchronous_commit'), current_setting('max_connections')::bigint - "
+    "current_setting('superuser_reserved_connections')::bigint, "
+    "(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), "
+    "current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication), "
+    "coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false), "
+    "(SELECT rolsuper FROM pg_roles WHERE rolname = current_user), "
+    "has_database_privilege(current_database(), 'CREATE'), to_regclass('mortise_tokens') IS NOT NULL, "
+    "coalesce(has_sequence_privilege(to_regclass('mortise_tokens')::oid, 'USAGE'), false), "
+    "current_setting('full_page_writes')"};
+
 std::string text_in(const sql::values& row, column which) {
     const auto* const text = std::get_if<std::string>(&row.at(which));
     return text != nullptr ? *text : std::string{};
@@ -73,18 +86,7 @@ void judge_rights(const settings& settings, const sql::values& row, std::vector<
 }  // namespace
 
 const sql::statement& facts_statement() {
-    static const sql::statement facts{
-        "SELECT current_setting('server_version')::text, current_setting('fsync'), "
-        "current_setting('synchronous_commit'), current_setting('max_connections')::bigint - "
-        "current_setting('superuser_reserved_connections')::bigint, "
-        "(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), "
-        "current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication), "
-        "coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false), "
-        "(SELECT rolsuper FROM pg_roles WHERE rolname = current_user), "
-        "has_database_privilege(current_database(), 'CREATE'), to_regclass('mortise_tokens') IS NOT NULL, "
-        "coalesce(has_sequence_privilege(to_regclass('mortise_tokens')::oid, 'USAGE'), false), "
-        "current_setting('full_page_writes')"};
-    return facts;
+    return facts_query;
 }
 
 std::vector<finding> findings_of(const settings& settings, const sql::result& facts) {
