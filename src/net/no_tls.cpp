@@ -27,29 +27,12 @@ std::unique_ptr<transport> with_tls(std::unique_ptr<transport>, const tls_settin
     refuse();
 }
 
-struct library_tls::inside {
-    std::string none;
-};
-
-library_tls::library_tls(const tls_settings&, const std::string&) {
+std::unique_ptr<library_tls> verify_library(const tls_settings&, const std::string&) {
     refuse();
 }
-library_tls::~library_tls() = default;
-library_tls::scope::scope(library_tls&) noexcept : outer_(nullptr) {}
-library_tls::scope::~scope() {
-    static_cast<void>(outer_);
-}
-bool library_tls::used() const noexcept {
-    return false;
-}
-const std::string& library_tls::objection() const noexcept {
-    return inside_->none;
-}
-const std::string& library_tls::alert() const noexcept {
-    return inside_->none;
-}
-std::string library_tls::version() {
-    return {};
+
+std::string openssl_version() {
+    return "no TLS";
 }
 
 }  // namespace mortise::inline v0::net

@@ -5,8 +5,8 @@
 
 namespace mortise::inline v0::net {
 
-peer_name name_to_check(const tls_settings& settings, const std::string& host) {
-    peer_name wanted{settings.server_name.empty() ? host : settings.server_name};
+peer_name name_to_check(const std::string& server_name, const std::string& host) {
+    peer_name wanted{server_name.empty() ? host : server_name};
     in6_addr ignored{};
     wanted.address = ::inet_pton(AF_INET, wanted.text.c_str(), &ignored) == 1 ||
                      ::inet_pton(AF_INET6, wanted.text.c_str(), &ignored) == 1;

@@ -1,8 +1,6 @@
 // The name that a server's certificate must be for. Only for builds with OpenSSL.
 #pragma once
 
-#include "net/tls.hpp"
-
 #include <mortise/config.hpp>
 
 #include <string>
@@ -16,8 +14,8 @@ struct peer_name {
     bool address = false;
 };
 
-// The host, unless the settings name another.
-peer_name name_to_check(const tls_settings& settings, const std::string& host);
+// The host, unless another was given.
+peer_name name_to_check(const std::string& server_name, const std::string& host);
 
 // Has OpenSSL check it in the handshake, and tell the server. False: a certificate cannot be for such a name.
 bool demand(SSL* of, const peer_name& wanted);

@@ -283,7 +283,7 @@ std::shared_ptr<const tls_context> load(const tls_settings& files) {
 
 std::unique_ptr<transport> with_tls(std::unique_ptr<transport> under, const tls_settings& how,
                                     const std::string& host) {
-    return std::make_unique<tls>(std::move(under), how.loaded, name_to_check(how, host), how);
+    return std::make_unique<tls>(std::move(under), how.loaded, name_to_check(how.server_name, host), how);
 }
 
 }  // namespace mortise::inline v0::net

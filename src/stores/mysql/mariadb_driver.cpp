@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -119,6 +120,33 @@ std::vector<sql::values> rows_of(MYSQL_STMT* from) {
     return rows;
 }
 
+// Why its TLS cannot be relied on; empty: it can.
+std::string objection_to_library(MYSQL* of) {
+    const char* its = nullptr;
+    mariadb_get_infov(of, MARIADB_TLS_LIBRARY, &its);
+    if (its != nullptr && std::string_view{its}.starts_with(net::openssl_version())) return {};
+    return "tls=on: libmariadb uses " + std::string(its == nullptr ? "no TLS" : its) +
+           ", and what it verifies can only be relied on if it uses " + net::openssl_version() +
+           ", as Mortise does; install such a build of it";
+}
+
+void use_tls(MYSQL* of, const settings& how) {
+    const auto file = [of](mysql_option option, const std::string& name) {
+        if (!name.empty()) mysql_optionsv(of, option, name.c_str());
+    };
+    file(MYSQL_OPT_SSL_CA, how.tls.ca);
+    file(MYSQL_OPT_SSL_CERT, how.tls.certificate);
+    file(MYSQL_OPT_SSL_KEY, how.tls.key);
+    const my_bool yes = 1;
+    const my_bool no = 0;
+    mysql_optionsv(of, MYSQL_OPT_SSL_ENFORCE, &yes);
+    // In the handshake the library blocks, for at most this.
+    const auto most = static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(how.timeout).count());
+    mysql_optionsv(of, MYSQL_OPT_CONNECT_TIMEOUT, &most);
+    // It would compare the certificate with the number that it connects to, if at all; net::library_tls does better.
+    mysql_optionsv(of, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &no);
+}
+
 // Each call of the library that may wait is begun, continued while its socket is ready, and followed by what comes then.
 class mariadb_driver final : public sql::driver {
 public:
@@ -161,7 +189,6 @@ private:
     void look_at_idle();
     void lose(outcome why);
 
-    void connect();
     bool greeting_is_fine();
     outcome connect_failure() const;
     void connected();
@@ -181,7 +208,7 @@ private:
     std::vector<std::string> session_;  // statements that set it up
     std::size_t session_done_ = 0;
     sql::server_address to_;
-    std::optional<net::library_tls> tls_{};
+    std::unique_ptr<net::library_tls> tls_{};
     bool awaits_greeting_ = false;
     state is_ = state::connecting;
     outcome trouble_{};
@@ -227,42 +254,19 @@ void mariadb_driver::open(const sql::server_address& to) {
     mysql_optionsv(mysql_, MYSQL_OPT_LOCAL_INFILE, &none);  // else a server could ask for files of ours
     mysql_optionsv(mysql_, MYSQL_SET_CHARSET_NAME, "utf8mb4");
     mysql_optionsv(mysql_, MARIADB_OPT_RESTRICTED_AUTH, safe_authentication);
-    if (!how_.tls.on) return connect();
-    const char* its_tls = nullptr;
-    mariadb_get_infov(mysql_, MARIADB_TLS_LIBRARY, &its_tls);
-    if (its_tls == nullptr || !std::string_view{its_tls}.starts_with(net::library_tls::version()))
-        return lose({.is = outcome::kind::refused,
-                     .detail = "tls=on: libmariadb uses " + std::string(its_tls == nullptr ? "no TLS" : its_tls) +
-                               ", and what it verifies can only be relied on if it uses " +
-                               net::library_tls::version() + ", as Mortise does; install such a build of it",
-                     .hopeless = true});
-    tls_.emplace(how_.tls, to_.where.host);
-    const auto file = [this](mysql_option option, const std::string& name) {
-        if (!name.empty()) mysql_optionsv(mysql_, option, name.c_str());
-    };
-    file(MYSQL_OPT_SSL_CA, how_.tls.ca);
-    file(MYSQL_OPT_SSL_CERT, how_.tls.certificate);
-    file(MYSQL_OPT_SSL_KEY, how_.tls.key);
-    const my_bool yes = 1;
-    mysql_optionsv(mysql_, MYSQL_OPT_SSL_ENFORCE, &yes);
-    // In the handshake the library blocks, for at most this.
-    const auto most = static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(how_.timeout).count());
-    mysql_optionsv(mysql_, MYSQL_OPT_CONNECT_TIMEOUT, &most);
-    // The library would compare the certificate with the number that it connects to, if at all; tls_ does better.
-    mysql_optionsv(mysql_, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &none);
-    const net::library_tls::scope verified{*tls_};
-    awaits_greeting_ = true;
-    connect();
-}
-
-void mariadb_driver::connect() {
+    if (how_.tls.on) {
+        if (std::string why = objection_to_library(mysql_); !why.empty())
+            return lose({.is = outcome::kind::refused, .detail = std::move(why), .hopeless = true});
+        tls_ = net::verify_library(how_.tls, to_.where.host);
+        use_tls(mysql_, how_);
+        awaits_greeting_ = true;
+    }
     begin(
         mysql_real_connect_start(&made_, mysql_, to_.numeric.c_str(), how_.user.c_str(), how_.password.c_str(),
                                  how_.database.c_str(), to_.where.port, nullptr,
                                  CLIENT_FOUND_ROWS | CLIENT_MULTI_RESULTS),
         [](mariadb_driver& self, int ready) {
-            std::optional<net::library_tls::scope> verified;
-            if (self.tls_) verified.emplace(*self.tls_);
+            const net::library_tls::scope verified{self.tls_.get()};
             return mysql_real_connect_cont(&self.made_, self.mysql_, ready);
         },
         &mariadb_driver::connected);

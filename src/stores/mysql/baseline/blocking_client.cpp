@@ -4,15 +4,15 @@
 
 #include <mortise/error.hpp>
 
+#include <memory>
 #include <mutex>
-#include <optional>
 
 #include <mariadb/mysql.h>
 
 namespace mortise::inline v0::stores::mysql {
 
 struct blocking_client::handle {
-    std::optional<net::library_tls> tls{};
+    std::unique_ptr<net::library_tls> tls{};
     MYSQL* mysql = nullptr;
     std::vector<MYSQL_STMT*> prepared{};
 
@@ -43,10 +43,9 @@ blocking_client::blocking_client(const settings& how) : inside_(std::make_unique
         if (!how.tls.key.empty()) mysql_optionsv(made, MYSQL_OPT_SSL_KEY, how.tls.key.c_str());
         mysql_optionsv(made, MYSQL_OPT_SSL_ENFORCE, &yes);
         mysql_optionsv(made, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &no);
-        inside_->tls.emplace(how.tls, how.servers.front().host);
+        inside_->tls = net::verify_library(how.tls, how.servers.front().host);
     }
-    std::optional<net::library_tls::scope> verified;
-    if (inside_->tls) verified.emplace(*inside_->tls);
+    const net::library_tls::scope verified{inside_->tls.get()};
     const net::endpoint& to = how.servers.front();
     if (mysql_real_connect(made, to.host.c_str(), how.user.c_str(), how.password.c_str(), how.database.c_str(), to.port,
                            nullptr, CLIENT_FOUND_ROWS) == nullptr)
