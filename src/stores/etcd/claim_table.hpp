@@ -42,7 +42,8 @@ public:
     claim_id line_id_of(const claim_id& id) const;
 
     // A claim that has ended, and what its release was answered; none: that is still on its way.
-    void remember(std::string_view name, const claim_id& id, std::optional<spi::release_answer> reply, const lock& held);
+    void remember(std::string_view name, const claim_id& id, std::optional<spi::release_answer> reply,
+                  const lock& held);
     bool was_released(std::string_view name, const claim_id& id, const lock& held);
     std::optional<spi::release_answer> remembered(std::string_view name, const claim_id& id, const lock& held);
     // On its way out, or out since the line was read.
