@@ -13,10 +13,9 @@ namespace {
 // Then it asks again, if it is still to. A claim that is watched no longer keeps its connection for as long.
 constexpr std::chrono::seconds asks_for{1};
 
-bool got_it(const sql::result& answer) {
-    if (!answer.how.ok() || answer.rows.empty() || answer.rows.front().empty()) return false;
-    const auto* number = std::get_if<std::int64_t>(&answer.rows.front().front());
-    return number != nullptr && *number == 1;
+std::int64_t number_at(const sql::result& answer, std::size_t column) {
+    if (!answer.how.ok() || answer.rows.empty() || answer.rows.front().size() <= column) return 0;
+    return sql::number_in(answer.rows.front()[column]);
 }
 
 }  // namespace
@@ -56,9 +55,8 @@ struct lock_waker::state : std::enable_shared_from_this<state> {
             }
         }
         for (const start& one : all) {
-            const std::string id = sql::bytes_of(one.other);
             one.line->run(
-                await_row(), {id, std::int64_t{asks_for.count()}, id},
+                await, {sql::bytes_of(one.other), sql::bytes_of(one.mine), std::int64_t{asks_for.count()}},
                 [weak = weak_from_this(), one](const sql::result& answer) {
                     if (const auto self = weak.lock()) self->answered(one.at, one.mine, one.other, answer);
                 },
@@ -70,21 +68,23 @@ struct lock_waker::state : std::enable_shared_from_this<state> {
     // end at once.
     void answered(std::size_t at, const claim_id& mine, const claim_id& other, const sql::result& answer) {
         bool tell = false;
+        const auto granted = static_cast<std::uint64_t>(number_at(answer, 1));
         {
             const std::scoped_lock guard{mutex};
             if (closed) return;
             slots[at].busy = false;
             if (const auto it = waits.find(mine); it != waits.end() && it->second.other == other) {
                 it->second.served = false;
-                tell = got_it(answer);
+                tell = number_at(answer, 0) == 1 || granted != 0;
                 if (tell) waits.erase(it);
                 if (tell || !answer.how.ok()) in_vain[mine] = other;
             }
         }
-        if (tell) told(mine);
+        if (tell) told(mine, granted);
         serve();
     }
 
+    const sql::statement await = await_row();
     const std::function<std::shared_ptr<sql::connection>()> connect;
     const woken told;
     mutable std::mutex mutex;

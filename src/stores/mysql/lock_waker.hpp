@@ -19,7 +19,7 @@ namespace mortise::inline v0::stores::mysql {
 
 class lock_waker final : public sql::row_waker {
 public:
-    using woken = std::function<void(const claim_id&)>;
+    using woken = sql::row_woken;
 
     // The connections are made when they are needed.
     lock_waker(std::function<std::shared_ptr<sql::connection>()> connect, std::size_t connections, woken told);

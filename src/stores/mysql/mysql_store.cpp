@@ -69,7 +69,7 @@ spi::store_factory open_rows(const settings& how) {
         .timeout = how.timeout,
         .shown = how.shown(),
         .waker = [how, make](net::poller& sockets, spi::clock& clock,
-                             std::function<void(const claim_id&)> woken) -> std::unique_ptr<sql::row_waker> {
+                             sql::row_woken woken) -> std::unique_ptr<sql::row_waker> {
             const auto connect = [how, make, &sockets, &clock] {
                 return std::make_shared<sql::connection>(
                     sql::connection::setup{.servers = how.servers, .make = make, .timeout = how.timeout}, clock,

@@ -24,17 +24,17 @@ CREATE TABLE IF NOT EXISTS @claims (
     capacity bigint NOT NULL,
     weight bigint NOT NULL,
     instead_of bytea,
-    confirmed bigint NOT NULL,  -- 1: it was granted, and ends when it expires; 0: it ends with its session, too
+    confirmed bigint NOT NULL,  -- 0: it waits, and ends with its session; 1: it was granted, and ends when it expires;
+                                -- 2: the same, but its client may not have heard of it
     expires bigint NOT NULL,    -- microseconds since 1970 by the server's clock
     since bigint NOT NULL,
+    grace bigint NOT NULL,      -- how long it lasts if it is granted while it waits, until it is renewed
     host bytea NOT NULL,
     pid bigint NOT NULL,
     label bytea NOT NULL
 ) WITH (fillfactor = 70, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0);
 
 CREATE INDEX IF NOT EXISTS row_claims_line ON @claims (name, swaps, stands);
-
-CREATE INDEX IF NOT EXISTS row_claims_session ON @claims (session);
 
 CREATE TABLE IF NOT EXISTS @floors (name bytea PRIMARY KEY, floor bigint NOT NULL);
 
@@ -43,93 +43,83 @@ CREATE TABLE IF NOT EXISTS @gone (id bytea PRIMARY KEY, until bigint NOT NULL, r
 CREATE OR REPLACE FUNCTION @now() RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
 
-CREATE OR REPLACE FUNCTION @tell(p_session bigint, p_what text, p_id bytea) RETURNS void LANGUAGE sql VOLATILE AS
-$$ SELECT pg_notify('mortise_' || to_hex(p_session), p_what || encode(p_id, 'hex')) $$;
+-- l: it is lost; w: it should look; g: it was granted, and its number.
+CREATE OR REPLACE FUNCTION @tell(p_session bigint, p_what text, p_id bytea, p_more text) RETURNS void LANGUAGE sql VOLATILE AS
+$$ SELECT pg_notify('mortise_' || to_hex(p_session), p_what || encode(p_id, 'hex') || p_more) $$;
 
--- Removes what has expired or died at the head of a line, wakes those who may hold by now, and says how the line stands: whether
--- p_me may hold; the weight of all, if all hold; their capacity; whether somebody waits to replace a hold.
+-- Of p_name: removes what has expired or died at the head of its line, grants whatever fits by then (with a new number, if an
+-- exchange went before it: see base/line.hpp), and says how the line stands:
+-- whether p_me may hold, which is left to the caller; the weight of all, if all hold; their capacity; whether somebody waits to
+-- replace a hold; whether somebody was granted. p_wake: something has changed, so that those who have to look are told.
 CREATE OR REPLACE FUNCTION @settle(p_name bytea, p_session bigint, p_me bytea, p_now bigint, p_wake boolean,
-    OUT mine boolean, OUT used bigint, OUT room bigint, OUT swapping boolean) LANGUAGE plpgsql AS $$
+    OUT mine boolean, OUT used bigint, OUT room bigint, OUT swapping boolean, OUT granted boolean) LANGUAGE plpgsql AS $$
 DECLARE
     e record;
     wake boolean := p_wake;
+    again boolean;
+    exchange bigint;
+    bottom bigint;
+    n bigint;
 BEGIN
     mine := false;
-    used := 0;
-    swapping := false;
-    FOR e IN SELECT c.seq, c.id, c.session, c.expires FROM @claims c WHERE c.name = p_name AND c.swaps = 1 LOOP
-        IF e.expires <= p_now OR (e.session <> p_session AND pg_try_advisory_xact_lock(e.session)) THEN
-            DELETE FROM @claims c WHERE c.seq = e.seq;
-            wake := true;
-        ELSE
-            swapping := true;
-            IF wake AND e.id IS DISTINCT FROM p_me THEN PERFORM @tell(e.session, 'w', e.id); END IF;
-        END IF;
-    END LOOP;
-    FOR e IN SELECT c.seq, c.id, c.session, c.capacity, c.weight, c.place, c.confirmed, c.expires
-             FROM @claims c WHERE c.name = p_name AND c.swaps = 0 ORDER BY c.stands LOOP
-        IF e.expires <= p_now OR (e.confirmed = 0 AND e.session <> p_session
-                AND (room IS NULL OR used + e.weight <= room OR e.capacity <> room)
-                AND pg_try_advisory_xact_lock(e.session)) THEN
-            DELETE FROM @claims c WHERE c.seq = e.seq;
-            IF e.confirmed = 1 THEN PERFORM @tell(e.session, 'l', e.id); END IF;
-            wake := true;
-            CONTINUE;
-        END IF;
-        room := coalesce(room, e.capacity);
-        used := used + e.weight;
-        IF used > room OR e.capacity <> room THEN
-            used := NULL;
-            EXIT;
-        END IF;
-        IF e.confirmed = 0 THEN
-            IF e.id = p_me THEN
-                mine := NOT swapping OR e.place <> 0;
-            ELSIF wake THEN
-                PERFORM @tell(e.session, 'w', e.id);
+    granted := false;
+    LOOP
+        again := false;
+        used := 0;
+        room := NULL;
+        exchange := NULL;
+        FOR e IN SELECT c.seq, c.id, c.session FROM @claims c WHERE c.name = p_name AND c.swaps = 1 LOOP
+            IF e.session <> p_session AND pg_try_advisory_xact_lock(e.session) THEN
+                DELETE FROM @claims c WHERE c.seq = e.seq;
+                wake := true;
+            ELSE
+                exchange := least(exchange, e.seq);
+                IF wake AND e.id IS DISTINCT FROM p_me THEN PERFORM @tell(e.session, 'w', e.id, ''); END IF;
             END IF;
-        END IF;
+        END LOOP;
+        FOR e IN SELECT c.seq, c.id, c.session, c.capacity, c.weight, c.place, c.confirmed, c.expires, c.grace
+                 FROM @claims c WHERE c.name = p_name AND c.swaps = 0 ORDER BY c.stands LOOP
+            IF e.confirmed > 0 THEN
+                IF e.expires <= p_now THEN
+                    DELETE FROM @claims c WHERE c.seq = e.seq;
+                    PERFORM @tell(e.session, 'l', e.id, '');
+                    wake := true;
+                    CONTINUE;
+                END IF;
+            ELSIF e.session <> p_session AND pg_try_advisory_xact_lock(e.session) THEN
+                DELETE FROM @claims c WHERE c.name = p_name AND c.session = e.session AND c.confirmed = 0;
+                wake := true;
+                again := true;
+                EXIT;
+            END IF;
+            room := coalesce(room, e.capacity);
+            used := used + e.weight;
+            IF used > room OR e.capacity <> room THEN
+                used := NULL;
+                EXIT;
+            END IF;
+            CONTINUE WHEN e.confirmed > 0;
+            CONTINUE WHEN exchange < e.seq AND e.place = 0;
+            IF bottom IS NULL THEN bottom := coalesce((SELECT f.floor FROM @floors f WHERE f.name = p_name), 0); END IF;
+            IF bottom > e.seq THEN
+                n := nextval('@seq');
+                UPDATE @claims c SET seq = n, place = c.stands, confirmed = 2, expires = p_now + e.grace, since = p_now
+                    WHERE c.seq = e.seq;
+                UPDATE @floors f SET floor = n WHERE f.name = p_name;
+                bottom := n;
+            ELSIF e.id = p_me THEN
+                mine := true;
+                CONTINUE;
+            ELSE
+                n := e.seq;
+                UPDATE @claims c SET confirmed = 2, expires = p_now + e.grace, since = p_now WHERE c.seq = n;
+            END IF;
+            granted := true;
+            IF e.id IS DISTINCT FROM p_me THEN PERFORM @tell(e.session, 'g', e.id, n::text); END IF;
+        END LOOP;
+        EXIT WHEN NOT again;
     END LOOP;
-END $$;
-
-CREATE OR REPLACE FUNCTION @enter(p_name bytea, p_id bytea, p_session bigint, p_capacity bigint, p_weight bigint,
-    p_instead bytea, p_only bigint, p_lease bigint, p_wait bigint, p_host bytea, p_pid bigint, p_label bytea, p_most bigint)
-RETURNS TABLE (seq bigint, stands bigint, place bigint, id bytea, capacity bigint, weight bigint, instead_of bytea,
-    confirmed bigint, left_us bigint, held_us bigint, host bytea, pid bigint, label bytea) LANGUAGE plpgsql AS $$
-DECLARE
-    now bigint;
-    s record;
-    m record;
-    n bigint;
-    fits boolean;
-BEGIN
-    IF current_setting('mortise.session', true) IS DISTINCT FROM p_session::text THEN
-        RAISE EXCEPTION 'another session answers: a pooler in transaction mode is in between' USING ERRCODE = 'MO001';
-    END IF;
-    PERFORM pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
-    now := @now();
-    IF EXISTS (SELECT 1 FROM @gone g WHERE g.id = p_id) THEN
-        n := 9223372036854775807;
-        LINE
-        RETURN;
-    END IF;
-    SELECT c.seq, c.stands, c.swaps, c.expires > now AS lives INTO m FROM @claims c WHERE c.id = p_id;
-    IF NOT m.lives THEN DELETE FROM @claims c WHERE c.seq = m.seq; END IF;
-    IF m.lives THEN
-        n := CASE WHEN m.swaps = 1 THEN 9223372036854775807 ELSE m.stands END;
-        LINE
-        RETURN;
-    END IF;
-    s := @settle(p_name, p_session, p_id, now, false);
-    fits := p_instead IS NULL AND NOT s.swapping AND s.used + p_weight <= p_capacity AND coalesce(s.room, p_capacity) = p_capacity;
-    fits := coalesce(fits, false);
-    IF fits OR p_only = 0 THEN
-        n := nextval('@seq');
-        INSERT INTO @claims VALUES (n, n, 0, (p_instead IS NOT NULL)::int, p_name, p_id, p_session, p_capacity, p_weight,
-            p_instead, fits::int, now + CASE WHEN fits THEN p_lease ELSE p_wait END, now, p_host, p_pid, p_label);
-    END IF;
-    IF p_instead IS NOT NULL OR NOT fits THEN n := 9223372036854775807; END IF;
-    LINE
+    swapping := exchange IS NOT NULL;
 END $$;
 
 CREATE OR REPLACE FUNCTION @look(p_name bytea, p_id bytea, p_session bigint, p_lease bigint, p_most bigint)
@@ -144,15 +134,61 @@ BEGIN
     PERFORM pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
     now := @now();
     s := @settle(p_name, p_session, p_id, now, false);
-    SELECT c.seq, c.stands, c.swaps INTO m FROM @claims c WHERE c.id = p_id;
+    SELECT c.seq, c.stands, c.swaps, c.confirmed INTO m FROM @claims c WHERE c.id = p_id;
     IF FOUND AND m.swaps = 0 THEN
         n := m.stands;
-        IF s.mine AND NOT EXISTS (SELECT 1 FROM @floors f WHERE f.name = p_name AND f.floor > m.seq) THEN
+        IF s.mine OR m.confirmed = 2 THEN
             UPDATE @claims c SET confirmed = 1, expires = now + p_lease, since = now WHERE c.seq = m.seq;
-            IF s.used IS NULL OR s.used < s.room THEN PERFORM @settle(p_name, p_session, p_id, now, true); END IF;
         END IF;
     END IF;
     LINE
+END $$;
+
+-- A claim that waits, or was not let in, need not be on disk before its client is told: after a crash of the server nobody waits.
+CREATE OR REPLACE FUNCTION @enter(p_name bytea, p_id bytea, p_session bigint, p_capacity bigint, p_weight bigint,
+    p_instead bytea, p_only bigint, p_lease bigint, p_grace bigint, p_host bytea, p_pid bigint, p_label bytea, p_most bigint)
+RETURNS TABLE (seq bigint, stands bigint, place bigint, id bytea, capacity bigint, weight bigint, instead_of bytea,
+    confirmed bigint, left_us bigint, held_us bigint, host bytea, pid bigint, label bytea) LANGUAGE plpgsql AS $$
+DECLARE
+    now bigint;
+    s record;
+    m record;
+    n bigint := 9223372036854775807;
+    fits boolean;
+BEGIN
+    IF current_setting('mortise.session', true) IS DISTINCT FROM p_session::text THEN
+        RAISE EXCEPTION 'another session answers: a pooler in transaction mode is in between' USING ERRCODE = 'MO001';
+    END IF;
+    PERFORM pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
+    now := @now();
+    IF EXISTS (SELECT 1 FROM @gone g WHERE g.id = p_id) THEN
+        LINE
+        RETURN;
+    END IF;
+    SELECT c.seq, c.expires > now AS lives INTO m FROM @claims c WHERE c.id = p_id;
+    IF m.lives THEN
+        RETURN QUERY SELECT * FROM @look(p_name, p_id, p_session, p_lease, p_most);
+        RETURN;
+    END IF;
+    IF NOT m.lives THEN DELETE FROM @claims c WHERE c.seq = m.seq; END IF;
+    s := @settle(p_name, p_session, p_id, now, false);
+    fits := coalesce(p_instead IS NULL AND NOT s.swapping AND s.used + p_weight <= p_capacity
+        AND coalesce(s.room, p_capacity) = p_capacity, false);
+    IF fits OR p_only = 0 THEN
+        seq := nextval('@seq');
+        INSERT INTO @claims VALUES (seq, seq, 0, (p_instead IS NOT NULL)::int, p_name, p_id, p_session, p_capacity, p_weight,
+            p_instead, fits::int, CASE WHEN fits THEN now + p_lease ELSE n END, now, p_grace, p_host, p_pid, p_label);
+    END IF;
+    IF NOT fits THEN
+        IF NOT s.granted THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
+        LINE
+        RETURN;
+    END IF;
+    stands := seq; place := 0; id := p_id; capacity := p_capacity; weight := p_weight; confirmed := 1; left_us := p_lease;
+    held_us := 0; host := p_host; pid := p_pid; label := p_label;
+    RETURN NEXT;
+    seq := 0; id := NULL;
+    RETURN NEXT;
 END $$;
 
 -- 1, its token and when it was granted, if it is there; for a claim that is known to hold.
@@ -161,32 +197,47 @@ DECLARE
     n bigint;
     now bigint := @now();
 BEGIN
-    UPDATE @claims c SET confirmed = 1, expires = greatest(c.expires, now + p_lease), since = now
+    UPDATE @claims c SET confirmed = 1, expires = now + p_lease, since = now
         WHERE c.id = p_id AND c.expires > now RETURNING c.seq INTO n;
     RETURN coalesce(n, 0);
 END $$;
 
-CREATE OR REPLACE FUNCTION @leave(p_name bytea, p_id bytea, p_session bigint, p_mark bigint,
-    OUT was_there bigint, OUT took_place bigint, OUT others bigint) LANGUAGE plpgsql AS $$
+-- Each record is an id and how long to mark it, see sql/row_dialect.hpp. If nobody is granted by it, it need not be on disk before
+-- the client is told: after a crash of the server the claim would be there until it expires.
+CREATE OR REPLACE FUNCTION @leave(p_name bytea, p_records bytea, p_session bigint)
+RETURNS TABLE (told text, others bigint) LANGUAGE plpgsql AS $$
 DECLARE
+    was_there bigint;
     now bigint;
     s record;
     m record;
+    one bytea;
+    mark bigint;
+    changed boolean := false;
 BEGIN
     PERFORM pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
     now := @now();
-    DELETE FROM @claims c WHERE c.id = p_id AND c.name = p_name
-        RETURNING c.expires > now AS alive, c.place <> 0 AND c.instead_of IS NOT NULL AS took INTO m;
-    was_there := m.alive::int;
-    took_place := coalesce(m.took, false)::int;
-    IF was_there IS NULL THEN SELECT g.released INTO was_there FROM @gone g WHERE g.id = p_id; END IF;
-    was_there := coalesce(was_there, 0);
-    IF p_mark > 0 OR (p_mark < 0 AND m.alive IS NOT NULL) THEN
-        INSERT INTO @gone VALUES (p_id, now + abs(p_mark), was_there) ON CONFLICT (id) DO UPDATE SET until = excluded.until;
-    END IF;
-    s := @settle(p_name, p_session, NULL, now, m.alive IS NOT NULL);
-    others := (s.room IS NOT NULL)::int;
+    told := '';
+    FOR i IN 0 .. length(p_records) / 24 - 1 LOOP
+        one := substring(p_records FROM 1 + 24 * i FOR 16);
+        mark := ('x' || encode(substring(p_records FROM 17 + 24 * i FOR 8), 'hex'))::bit(64)::bigint;
+        DELETE FROM @claims c WHERE c.id = one AND c.name = p_name
+            RETURNING c.expires > now AS alive, c.place <> 0 AND c.instead_of IS NOT NULL AS took INTO m;
+        was_there := m.alive::int;
+        changed := changed OR m.alive IS NOT NULL;
+        IF was_there IS NULL THEN SELECT g.released INTO was_there FROM @gone g WHERE g.id = one; END IF;
+        was_there := coalesce(was_there, 0);
+        IF mark > 0 OR (mark < 0 AND m.alive IS NOT NULL) THEN
+            INSERT INTO @gone AS g VALUES (one, now + abs(mark), was_there)
+                ON CONFLICT ON CONSTRAINT row_gone_pkey DO UPDATE SET until = excluded.until;
+        END IF;
+        told := told || was_there::text || coalesce(m.took, false)::int::text;
+    END LOOP;
+    s := @settle(p_name, p_session, NULL, now, changed);
+    IF NOT s.granted THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
     IF s.room IS NULL AND NOT s.swapping THEN DELETE FROM @floors f WHERE f.name = p_name; END IF;
+    others := (s.room IS NOT NULL)::int;
+    RETURN NEXT;
 END $$;
 
 -- Writes a claim anew, with a larger token, where p_old stands (itself, or the hold that it replaces). 0: the line has changed.
@@ -224,30 +275,39 @@ BEGIN
         SELECT substring(p_records FROM 1 + 24 * i FOR 16) AS id,
             ('x' || encode(substring(p_records FROM 17 + 24 * i FOR 8), 'hex'))::bit(64)::bigint AS lease
         FROM generate_series(0, length(p_records) / 24 - 1) i)
-    UPDATE @claims c SET expires = greatest(c.expires, now + due.lease)
-        FROM due WHERE c.id = due.id AND c.confirmed = 1 AND c.expires > now RETURNING c.id;
+    UPDATE @claims c SET confirmed = 1, expires = greatest(c.expires, now + due.lease)
+        FROM due WHERE c.id = due.id AND c.confirmed > 0 AND c.expires > now RETURNING c.id;
 END $$;
 
--- Keeps the claims of a session that wait, and tells which of them should look: they are next, or who is has gone.
-CREATE OR REPLACE FUNCTION @beat(p_session bigint, p_wait bigint) RETURNS SETOF bytea LANGUAGE plpgsql AS $$
+-- Of each name for which a session waits, the first of its claims: which of them should look, because they are granted or gone, or
+-- because whoever is before them has expired or died. The session ends when it is silent for so long, as long as it waits.
+CREATE OR REPLACE FUNCTION @beat(p_session bigint, p_firsts bytea, p_silence bigint) RETURNS SETOF bytea LANGUAGE plpgsql AS $$
 DECLARE
     now bigint := @now();
     m record;
-    f record;
+    e record;
+    due boolean;
+    held boolean;
 BEGIN
-    UPDATE @claims c SET expires = now + p_wait WHERE c.session = p_session AND c.confirmed = 0;
-    FOR m IN SELECT DISTINCT ON (c.name, c.swaps) c.name, c.id, c.swaps FROM @claims c
-             WHERE c.session = p_session AND c.confirmed = 0 ORDER BY c.name, c.swaps, c.stands LOOP
-        IF m.swaps = 1 THEN
-            RETURN NEXT m.id;
-            CONTINUE;
+    IF p_firsts = '' THEN p_silence := 0; END IF;
+    IF current_setting('mortise.silence', true) IS DISTINCT FROM p_silence::text THEN
+        PERFORM set_config('idle_session_timeout', (p_silence / 1000)::text, false);
+        PERFORM set_config('mortise.silence', p_silence::text, false);
+    END IF;
+    FOR i IN 0 .. length(p_firsts) / 16 - 1 LOOP
+        SELECT c.id, c.name, c.swaps, c.confirmed INTO m FROM @claims c WHERE c.id = substring(p_firsts FROM 1 + 16 * i FOR 16);
+        due := NOT FOUND OR m.confirmed > 0 OR m.swaps = 1;
+        IF NOT due THEN
+            held := false;
+            FOR e IN SELECT c.id, c.session, c.confirmed, c.expires FROM @claims c
+                     WHERE c.name = m.name AND c.swaps = 0 ORDER BY c.stands LOOP
+                due := CASE WHEN e.confirmed > 0 THEN e.expires <= now
+                    ELSE NOT held OR (e.session <> p_session AND pg_try_advisory_xact_lock(e.session)) END;
+                EXIT WHEN due OR e.confirmed = 0;
+                held := true;
+            END LOOP;
         END IF;
-        SELECT c.id, c.session, c.expires INTO f FROM @claims c
-            WHERE c.name = m.name AND c.swaps = 0 AND c.confirmed = 0 ORDER BY c.stands LIMIT 1;
-        IF f.id = m.id OR f.expires <= now OR (f.session <> p_session AND pg_try_advisory_xact_lock(f.session))
-            OR EXISTS (SELECT 1 FROM @claims c WHERE c.name = m.name AND c.expires <= now) THEN
-            RETURN NEXT m.id;
-        END IF;
+        IF due THEN RETURN NEXT substring(p_firsts FROM 1 + 16 * i FOR 16); END IF;
     END LOOP;
 END $$;
 
@@ -258,27 +318,40 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
     now := @now();
-    DELETE FROM @claims c WHERE c.seq = p_counter AND c.name = p_name AND c.confirmed = 1 RETURNING c.id, c.session INTO m;
+    DELETE FROM @claims c WHERE c.seq = p_counter AND c.name = p_name AND c.confirmed > 0 RETURNING c.id, c.session INTO m;
     IF NOT FOUND THEN RETURN 0; END IF;
-    PERFORM @tell(m.session, 'l', m.id);
+    PERFORM @tell(m.session, 'l', m.id, '');
     PERFORM @settle(p_name, p_session, NULL, now, true);
     RETURN 1;
+END $$;
+
+-- Names of which something has expired or died. Small.
+CREATE OR REPLACE FUNCTION @overdue(p_session bigint) RETURNS SETOF bytea LANGUAGE plpgsql AS $$
+DECLARE
+    dead bigint[];
+BEGIN
+    dead := ARRAY(SELECT d.session FROM (SELECT DISTINCT c.session FROM @claims c WHERE c.confirmed = 0) d
+        WHERE d.session <> p_session AND pg_try_advisory_xact_lock(d.session));
+    RETURN QUERY SELECT DISTINCT c.name FROM @claims c
+        WHERE c.expires <= @now() OR (c.confirmed = 0 AND c.session = ANY (dead)) LIMIT 16;
 END $$;
 
 -- Sweeps a line that nobody looks at.
 CREATE OR REPLACE FUNCTION @sweep(p_name bytea, p_session bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     s record;
+    dead bigint[];
+    swept bigint;
 BEGIN
     PERFORM pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
-    DELETE FROM @claims c WHERE c.name = p_name AND c.confirmed = 0 AND c.expires <= @now();
-    s := @settle(p_name, p_session, NULL, @now(), false);
+    dead := ARRAY(SELECT d.session FROM (SELECT DISTINCT c.session FROM @claims c WHERE c.name = p_name AND c.confirmed = 0) d
+        WHERE d.session <> p_session AND pg_try_advisory_xact_lock(d.session));
+    DELETE FROM @claims c WHERE c.name = p_name AND c.confirmed = 0 AND c.session = ANY (dead);
+    GET DIAGNOSTICS swept = ROW_COUNT;
+    s := @settle(p_name, p_session, NULL, @now(), swept > 0);
     IF s.room IS NULL AND NOT s.swapping THEN DELETE FROM @floors f WHERE f.name = p_name; END IF;
     RETURN 1;
 END $$;
-
-CREATE OR REPLACE FUNCTION @part(p_session bigint) RETURNS SETOF bytea LANGUAGE sql VOLATILE AS
-$$ DELETE FROM @claims c WHERE c.session = p_session AND c.confirmed = 0 RETURNING c.name $$;
 
 END $mortise$)sql";
 
@@ -335,16 +408,16 @@ sql::row_dialect row_dialect_in(const std::string& schema_name) {
         "$9::bigint, $10::bytea, $11::bigint, $12::bytea, $13::bigint)");
     is.look = made("SELECT * FROM @look($1::bytea, $2::bytea, $3::bigint, $4::bigint, $5::bigint)");
     is.confirm = made("SELECT @confirm($1::bytea, $2::bigint)");
-    is.leave = made("SELECT * FROM @leave($1::bytea, $2::bytea, $3::bigint, $4::bigint)");
+    is.leave = made("SELECT * FROM @leave($1::bytea, $2::bytea, $3::bigint)");
     is.move = made("SELECT @move($1::bytea, $2::bytea, $3::bytea, $4::bytea, $5::bigint, $6::bigint, $7::bigint)");
     is.renew = made("SELECT * FROM @renew($1::bytea)");
-    is.beat = made("SELECT * FROM @beat($1::bigint, $2::bigint)");
+    is.beat = made("SELECT * FROM @beat($1::bigint, $2::bytea, $3::bigint)");
     is.list = made(
         "SELECT c.name, c.seq, c.capacity, c.weight, c.host, c.pid, c.label, c.expires - @now(), @now() - c.since, "
         "(SELECT count(*) FROM @claims w WHERE w.name = c.name AND w.confirmed = 0) "
-        "FROM @claims c WHERE c.confirmed = 1 AND c.expires > @now() ORDER BY c.name, c.stands");
+        "FROM @claims c WHERE c.confirmed > 0 AND c.expires > @now() ORDER BY c.name, c.stands");
     is.break_hold = made("SELECT @break($1::bytea, $2::bigint, $3::bigint)");
-    is.overdue = made("SELECT DISTINCT c.name FROM @claims c WHERE c.expires <= @now() LIMIT 16");
+    is.overdue = made("SELECT * FROM @overdue($1::bigint)");
     is.sweep = made("SELECT @sweep($1::bytea, $2::bigint)");
     is.sweep_marks = made(
         "WITH old AS (SELECT g.id FROM @gone g WHERE g.until <= @now() LIMIT 100 FOR UPDATE SKIP LOCKED) "

@@ -1,26 +1,100 @@
 // Claims as rows: what only PostgreSQL can do to them.
 #include "stores/postgres/servers/server.hpp"
-#include "support/children.hpp"
+#include "stores/sql/row_line.hpp"
+#include "stores/sql/servers/row_suite.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/mortise.hpp>
 
 #include <chrono>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 namespace mortise::stores::postgres::servers {
 namespace {
 
 using namespace std::chrono_literals;
-using mortise::testing::child;
 using mortise::testing::eventually;
-using mortise::testing::milestone;
+
+class rows_on_postgres : public ::testing::Test {
+protected:
+    class host final : public sql::servers::row_host {
+    public:
+        std::uint16_t port() const override { return server_->port(); }
+        std::string url(std::uint16_t port, const std::string& more) const override {
+            return server_->url("schema=" + schema_ + (more.empty() ? "" : "&" + more), port);
+        }
+        using row_host::url;
+        std::size_t count(const std::string& where) const override {
+            auto console = server_->open_console();
+            if (console.ask("SELECT to_regclass('" + schema_ + ".row_claims')").empty()) return 0;
+            return std::stoul(console.ask("SELECT count(*) FROM " + schema_ + ".row_claims WHERE " + where));
+        }
+        std::size_t sessions() const override {
+            return std::stoul(server_->open_console().ask("SELECT count(*) FROM pg_stat_activity WHERE " + ours));
+        }
+        void end_sessions() const override {
+            server_->open_console().ask("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE " + ours);
+        }
+        std::vector<spi::stored_claim> records() const override {
+            std::vector<spi::stored_claim> all;
+            if (count("true") == 0) return all;
+            for (const std::string& row : server_->open_console().column(
+                     "SELECT concat_ws(' ', encode(id, 'hex'), confirmed, seq, convert_from(name, 'UTF8')) FROM " +
+                     schema_ + ".row_claims")) {
+                std::istringstream in{row};
+                std::string id;
+                int holds = 0;
+                spi::stored_claim& one = all.emplace_back();
+                in >> id >> holds >> one.where >> std::ws;
+                std::getline(in, one.name);
+                one.id = sql::id_in_hex(id);
+                one.holds = holds != 0;
+            }
+            return all;
+        }
+        void crash_and_restart() override {
+            server_->kill();
+            server_->start();
+        }
+
+        std::uint64_t statements() const override {
+            return std::stoull(server_->open_console().ask(
+                "SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions WHERE schemaname = '" + schema_ +
+                "' AND funcname = ANY (ARRAY['row_enter', 'row_look', 'row_confirm', 'row_leave', 'row_move', "
+                "'row_renew', "
+                "'row_beat', 'row_overdue', 'row_sweep'])"));
+        }
+        std::size_t connections() const override { return sessions(); }
+        std::size_t connections_of_a_client() const override { return 1; }
+        double polls_a_second() const override { return 3; }
+
+    private:
+        inline static const std::string ours = "application_name = 'mortise row'";
+        inline static int made_ = 0;
+        const std::string schema_ = "suite" + std::to_string(++made_);
+    };
+
+    // Transactions do not tell: each session makes one for every NOTIFY to any of them.
+    static void SetUpTestSuite() { server_ = std::make_unique<server>(server::setup{.more = {"track_functions=pl"}}); }
+    static void TearDownTestSuite() { server_.reset(); }
+
+    inline static std::unique_ptr<server> server_;
+    const std::unique_ptr<sql::servers::row_host> host_ = std::make_unique<host>();
+};
+
+}  // namespace
+}  // namespace mortise::stores::postgres::servers
+namespace mortise::stores::sql::servers {
+INSTANTIATE_TYPED_TEST_SUITE_P(postgres, row_suite, ::testing::Types<postgres::servers::rows_on_postgres>);
+}
+namespace mortise::stores::postgres::servers {
+namespace {
 
 class postgres_row : public ::testing::Test {
 protected:
@@ -30,70 +104,11 @@ protected:
     std::string url() const { return server_->url("schema=" + schema_); }
     std::string ask(const std::string& statement) const { return server_->open_console().ask(statement); }
     std::string waiting() const { return ask("SELECT count(*) FROM " + schema_ + ".row_claims WHERE confirmed = 0"); }
-    // Ends the sessions of all clients.
-    void terminate() const {
-        ask("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'mortise row'");
-    }
 
     inline static std::unique_ptr<server> server_;
     inline static int made_ = 0;
     const std::string schema_ = "row" + std::to_string(++made_);
 };
-
-TEST_F(postgres_row, a_hold_outlives_its_connection) {
-    client locks{url()};
-    client others{url()};
-    hold mine = locks.acquire("n", {.lease = 2s});
-    terminate();
-    EXPECT_FALSE(others.try_acquire("n"));
-    std::this_thread::sleep_for(3s);  // renewed meanwhile, on another connection
-    EXPECT_TRUE(mine.valid());
-    EXPECT_FALSE(others.try_acquire("n"));
-    EXPECT_EQ(mine.release(), release_result::released);
-    EXPECT_TRUE(others.try_acquire("n"));
-}
-
-TEST_F(postgres_row, a_claim_waits_on_when_its_connection_is_ended) {
-    client locks{url()};
-    client others{url()};
-    hold mine = locks.acquire("n");
-    std::thread waiter{[&] { EXPECT_TRUE(others.acquire("n").valid()); }};
-    EXPECT_TRUE(eventually([&] { return waiting() == "1"; }));
-    terminate();
-    EXPECT_TRUE(eventually([&] { return waiting() == "1"; }));
-    EXPECT_EQ(mine.release(), release_result::released);
-    waiter.join();
-}
-
-// Without waiting for a lease of 30 s.
-TEST_F(postgres_row, a_killed_waiter_at_the_head_is_passed_over) {
-    client locks{url()};
-    client next{url()};
-    hold mine = locks.acquire("n");
-    child dies{[&] {
-        client own{url()};
-        const hold never = own.acquire("n");
-        ::pause();
-        return 0;
-    }};
-    ASSERT_TRUE(eventually([&] { return waiting() == "1"; }));
-    std::thread waiter{[&] { EXPECT_TRUE(next.acquire("n").valid()); }};
-    ASSERT_TRUE(eventually([&] { return waiting() == "2"; }));
-    dies.kill();
-    EXPECT_EQ(mine.release(), release_result::released);
-    waiter.join();
-}
-
-TEST_F(postgres_row, names_and_labels_are_bytes) {
-    client locks{url()};
-    std::vector<hold> all;
-    for (const std::string name :
-         {"it's", "back\\slash", "\"quoted\"", "per%cent; DROP TABLE row_claims", "\xF0\x9F\x94\x92", "N", "n"})
-        all.push_back(locks.acquire(name, {.label = name}));
-    const auto listed = locks.list();
-    EXPECT_EQ(listed.size(), all.size());
-    for (const held_lock& one : listed) EXPECT_EQ(one.name, one.holder.label);
-}
 
 TEST_F(postgres_row, a_client_has_one_connection_however_many_wait) {
     client locks{url()};

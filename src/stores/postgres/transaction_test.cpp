@@ -15,7 +15,7 @@ namespace mortise::inline v0::stores::postgres {
 namespace {
 
 using namespace servers;
-using sql::with_transaction;
+using mortise::sql::with_transaction;
 
 class postgres_transactions : public on_one_server {
 protected:
@@ -31,7 +31,7 @@ protected:
         return PQntuples(got.get()) > 0 ? PQgetvalue(got.get(), 0, 0) : "";
     }
     template <class Work>
-    errc failure(PGconn* on, Work work, sql::transaction_options options = {}) const {
+    errc failure(PGconn* on, Work work, mortise::sql::transaction_options options = {}) const {
         options.schema = schema_;
         try {
             with_transaction(on, "n", work, options);

@@ -8,8 +8,11 @@
 #include <utility>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace mortise::inline v0::stores::sql {
 namespace {
@@ -39,6 +42,28 @@ std::string numeric(const net::resolved_address& of) {
 }
 
 }  // namespace
+
+// What is polled. A client library closes its own descriptor as soon as it finds the connection broken, and the number may be that
+// of another socket by then. Whoever polls the copy keeps it.
+struct connection::socket_copy {
+    explicit socket_copy(int of) : number(of), is(::fcntl(of, F_DUPFD_CLOEXEC, 3)), inode(inode_of(of)) {}
+    ~socket_copy() {
+        if (is >= 0) ::close(is);
+    }
+    socket_copy(const socket_copy&) = delete;
+    socket_copy& operator=(const socket_copy&) = delete;
+
+    bool is_of(int descriptor) const { return descriptor == number && inode == inode_of(descriptor); }
+
+    static ino_t inode_of(int descriptor) {
+        struct stat about {};
+        return ::fstat(descriptor, &about) == 0 ? about.st_ino : 0;
+    }
+
+    const int number;
+    const int is;
+    const ino_t inode;
+};
 
 connection::connection(setup with, spi::clock& clock, net::poller& sockets)
     : with_(std::move(with)), clock_(clock), sockets_(sockets) {}
@@ -170,12 +195,13 @@ void connection::open(lock& held, const std::vector<net::resolved_address>& foun
 // The client library may have made another socket.
 void connection::watch(const line& which) {
     const int now = which->descriptor();
-    if (now == polled_descriptor_) return;
+    if (polled_copy_ ? polled_copy_->is_of(now) : now < 0) return;
     if (polled_ != 0) sockets_.remove(std::exchange(polled_, 0));
-    polled_descriptor_ = now;
+    polled_copy_.reset();
     armed_ = false;
     if (now < 0) return;
-    polled_ = sockets_.add(now, [weak = weak_from_this()] {
+    polled_copy_ = std::make_shared<const socket_copy>(now);
+    polled_ = sockets_.add(polled_copy_->is, [weak = weak_from_this()] {
         if (const auto self = weak.lock()) self->ready();
     });
 }
@@ -191,7 +217,7 @@ void connection::broke(lock&, outcome why) {
     if (is_ == state::closed) return;
     if (why.is == kind::done || why.is == kind::unsure) why.is = kind::unsent;
     if (polled_ != 0) sockets_.remove(std::exchange(polled_, 0));
-    polled_descriptor_ = -1;
+    polled_copy_.reset();
     armed_ = false;
     const bool was_up = is_ == state::up;
     const line dropped = std::exchange(line_, nullptr);
@@ -285,7 +311,8 @@ bool connection::wait(spi::sleeper& who) {
             continue;
         }
         const line from = line_;
-        const int descriptor = from ? from->descriptor() : -1;
+        const auto polled = polled_copy_;
+        const int descriptor = polled ? polled->is : -1;
         reads_for = &who;
         while (from && from == line_ && is_ == state::up && who.is.load() != spi::sleeper::answered) {
             if (from->wants().write) {  // a result may be there already
@@ -327,7 +354,8 @@ void connection::serve(milliseconds at_most, const std::function<bool()>& enough
     turn_.take(&until);
     disarm();
     const line from = line_;
-    const pollfd source{from->descriptor(), POLLIN, 0};
+    const auto polled = polled_copy_;
+    const pollfd source{polled ? polled->is : -1, POLLIN, 0};
     while (from == line_ && is_ == state::up) {
         held.unlock();
         const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
@@ -430,6 +458,7 @@ void connection::close() noexcept {
     if (polled_ != 0) sockets_.remove(std::exchange(polled_, 0));
     turn_.wake();
     quiet_.wait(held, [&] { return !delivering_ && (turn_.free() || turn_.is_of(this)); });
+    polled_copy_.reset();
     line_.reset();
     forgotten.swap(sent_);
     unsent.swap(waiting_);

@@ -128,7 +128,8 @@ private:
     state is_ = state::idle;
     line line_;
     std::uint64_t polled_ = 0;
-    int polled_descriptor_ = -1;
+    struct socket_copy;
+    std::shared_ptr<const socket_copy> polled_copy_;
     bool armed_ = false;
     bool arming_ = false;  // later
     bool ticking_ = false;

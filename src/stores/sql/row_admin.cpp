@@ -13,10 +13,10 @@ using grade = finding::grade;
 
 spi::listed listed_in(const values& row) {
     const auto counter = static_cast<std::uint64_t>(number_in(row[1]));
-    return {.name = bytes_in(row[0]),
-            .holder = {.host = bytes_in(row[4]),
+    return {.name = std::string(bytes_in(row[0])),
+            .holder = {.host = std::string(bytes_in(row[4])),
                        .pid = number_in(row[5]),
-                       .label = bytes_in(row[6]),
+                       .label = std::string(bytes_in(row[6])),
                        .held_for = std::chrono::microseconds{number_in(row[8])},
                        .token = token::of(counter, 0)},
             .capacity = static_cast<std::uint32_t>(number_in(row[2])),
@@ -88,7 +88,7 @@ void check_rows(const std::shared_ptr<const row_parts>& parts, std::string serve
         [parts, server = std::move(server), done = std::move(done), id, name, sent](const result& entered) mutable {
             if (!entered.how.ok()) return done({finding_of(entered.how, server)});
             const auto trip = std::chrono::duration_cast<std::chrono::microseconds>(parts->context.clock.now() - sent);
-            parts->rows->run(parts->dialect.leave, {name, id, parts->session, std::int64_t{0}},
+            parts->rows->run(parts->dialect.leave, {name, id + std::string(8, '\0'), parts->session},
                              [server = std::move(server), done = std::move(done), trip](const result& left) mutable {
                                  if (!left.how.ok()) return done({finding_of(left.how, server)});
                                  done({{grade::good,

@@ -28,7 +28,9 @@ void row_claim::answer_release(spi::release_answer reply, deferred_calls& later)
 }
 
 spi::grant row_claim::grant(std::uint64_t counter) const {
-    return {.counter = counter, .lease = lease, .counted_from = counted_from};
+    spi::grant given{.counter = counter, .lease = lease, .counted_from = counted_from};
+    if (pushed && grace < lease) given.grace = grace;
+    return given;
 }
 
 base::queued_claim::rules rules_of(const base::line_entry& claim) {
@@ -48,6 +50,8 @@ std::optional<base::queued_claim::line_view> view_of(const row_claim& claim, con
         view.counter = mine->at.arrived;
     } else {
         view.verdict = verdict_at_the_end(claim, line.shape());
+        // The server has looked at the whole line, and kept it out.
+        if (view.verdict.is == verdict::holds && line.missing_before) view.verdict.is = verdict::waits;
     }
     view.standing = line.standing_of(view.verdict);
     if (claim.queues || view.verdict.is != verdict::waits || line.missing_before) return view;

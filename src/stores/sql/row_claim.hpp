@@ -24,6 +24,7 @@ struct row_claim {
     base::line_entry entry{};  // as it was asked for
     spi::duration lease{};
     std::string label{};
+    spi::duration grace{};  // how long it lasts if it is granted while it waits, until it is renewed
     bool detached = false;  // outlives this client
     bool queues = false;    // as it was last asked for
 
@@ -31,7 +32,11 @@ struct row_claim {
 
     bool confirmed = false;          // its row says that it was granted
     spi::time_point counted_from{};  // a time before that
+    bool pushed = false;             // and is yet to be renewed
     bool read_whole = false;         // what is near does not tell how it stands
+    bool look_due = false;           // it has to be read anew, for something has happened
+    std::uint64_t stands = 0;        // where it was seen in its line
+    spi::time_point ungranted{};     // when it was last found to wait
 
     std::vector<spi::reply<spi::claim_answer>> claimers{};
     std::vector<spi::reply<spi::release_answer>> releasers{};

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <unordered_set>
 #include <utility>
 
 namespace mortise::inline v0::stores::sql {
@@ -32,6 +34,11 @@ constexpr auto remembered_for =
 
 constexpr std::chrono::seconds usual_lease{30};
 
+// A grant that is pushed may never reach its client.
+constexpr std::chrono::seconds push_grace{3};
+
+constexpr std::size_t most_removals = 500;  // in one statement
+
 // How long a client that goes waits for its claims to leave. They would expire.
 constexpr milliseconds last_wait{250};
 
@@ -39,14 +46,26 @@ std::int64_t microseconds_of(spi::duration d) {
     return std::chrono::ceil<std::chrono::microseconds>(d).count();
 }
 
-value optional_id(const claim_id& id) {
-    return id == claim_id{} ? value{} : value{bytes_of(id)};
-}
-
 std::int64_t number_at(const result& answer, std::size_t column) {
     if (answer.rows.empty() || answer.rows.front().size() <= column) return 0;
     const auto* number = std::get_if<std::int64_t>(&answer.rows.front()[column]);
     return number != nullptr ? *number : 0;
+}
+
+// See row_dialect::leave.
+std::string removal_record(const claim_id& id, std::int64_t mark) {
+    std::string record = bytes_of(id);
+    for (int shift = 56; shift >= 0; shift -= 8)
+        record.push_back(static_cast<char>(static_cast<std::uint64_t>(mark) >> shift));
+    return record;
+}
+
+bool others_in(const result& answer) {
+    return number_at(answer, 1) != 0;
+}
+
+value optional_id(const claim_id& id) {
+    return id == claim_id{} ? value{} : value{bytes_of(id)};
 }
 
 spi::claim_answer not_understood() {
@@ -61,8 +80,9 @@ row_claims::row_claims(std::shared_ptr<const row_parts> parts, row_waker_factory
 
 void row_claims::start() {
     if (make_waker_)
-        waker_ = make_waker_([weak = weak_from_this()](const claim_id& id) {
-            if (const auto self = weak.lock()) self->look(id);
+        waker_ = make_waker_([weak = weak_from_this()](const claim_id& id, std::uint64_t counter) {
+            const auto self = weak.lock();
+            if (self) counter != 0 ? self->pushed(id, counter) : self->look(id);
         });
 }
 
@@ -80,6 +100,7 @@ row_claim_ptr row_claims::record_of(const spi::claim_request& wanted) {
     claim->name = wanted.name;
     claim->entry = entry;
     claim->lease = wanted.lease.value_or(usual_lease);
+    claim->grace = wanted.renew == renew::on ? std::min<spi::duration>(claim->lease, push_grace) : claim->lease;
     claim->label = wanted.label;
     claim->detached = wanted.kept_by == kept_by::lease;
     return claim;
@@ -124,7 +145,34 @@ void row_claims::look(const claim_id& id) {
     if (closed_) return;
     deferred_calls later;
     const std::scoped_lock guard{mutex_};
-    if (const row_claim_ptr claim = known(id)) run(claim, claim->machine.woken(), later);
+    const row_claim_ptr claim = known(id);
+    if (!claim) return;
+    claim->look_due = true;
+    run(claim, claim->machine.woken(), later);
+}
+
+// As if the line was read. A grant whose time cannot be told well enough is confirmed by a look.
+void row_claims::pushed(const claim_id& id, std::uint64_t counter) {
+    if (closed_) return;
+    deferred_calls later;
+    const std::scoped_lock guard{mutex_};
+    const row_claim_ptr claim = known(id);
+    if (!claim) return;
+    const spi::time_point ungranted = waiters_.ungranted_at(*claim);
+    const bool ready = claim->machine.is() == phase::waiting && !claim->machine.busy();
+    claim->look_due = true;
+    const machine::actions next = claim->machine.woken();
+    if (!ready || parts_->context.clock.now() - ungranted > claim->grace / 2) return run(claim, next, later);
+    const auto read = std::ranges::find(next, action_kind::read, &action::what);
+    if (read == next.end()) return run(claim, next, later);
+    claim->confirmed = claim->pushed = true;
+    claim->counted_from = ungranted;
+    const machine::line_view view{
+        .verdict = {.is = base::line_verdict::verdict::holds, .capacity = claim->entry.capacity},
+        .in_line = true,
+        .others = true,
+        .counter = counter};
+    run(claim, claim->machine.seen(read->ticket, view, parts_->context.clock.now()), later);
 }
 
 void row_claims::gone(const claim_id& id) {
@@ -134,23 +182,36 @@ void row_claims::gone(const claim_id& id) {
     if (const row_claim_ptr claim = known(id)) run(claim, claim->machine.vanished(), later);
 }
 
-// Whoever waits may have missed its turn, or was thought to be dead.
+// Whoever waits may have missed its turn, or was thought to be dead. Whoever released a claim asks again, and is to be answered then.
 void row_claims::reconnected() {
     if (closed_) return;
     deferred_calls later;
     const std::scoped_lock guard{mutex_};
     std::vector<row_claim_ptr> all;
     for (const auto& [id, claim] : claims_) all.push_back(claim);
-    for (const row_claim_ptr& claim : all) run(claim, claim->machine.retry(), later);
+    for (const row_claim_ptr& claim : all) {
+        if (claim->machine.leaves()) continue;
+        claim->look_due = true;
+        run(claim, claim->machine.retry(), later);
+    }
     later([this] { parts_->context.events.reconnected(); });
 }
 
-bool row_claims::any_waits() const {
+std::vector<claim_id> row_claims::firsts() const {
     const std::scoped_lock guard{mutex_};
-    return std::ranges::any_of(claims_, [](const auto& one) {
-        const phase is = one.second->machine.is();
-        return is == phase::waiting || is == phase::reading || is == phase::exchanging;
-    });
+    return waiters_.firsts();
+}
+
+void row_claims::beaten(const std::vector<claim_id>& asked, const std::vector<claim_id>& due, spi::time_point sent) {
+    {
+        const std::scoped_lock guard{mutex_};
+        const std::unordered_set<claim_id> not_sure{due.begin(), due.end()};
+        for (const claim_id& id : asked) {
+            const row_claim_ptr claim = known(id);
+            if (claim && !not_sure.contains(id)) waiters_.found_waiting(*claim, sent);
+        }
+    }
+    for (const claim_id& id : due) look(id);
 }
 
 // ---- actions
@@ -190,13 +251,16 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
     switch (what.what) {
         case action_kind::answer: {
             spi::claim_answer reply = what.answer_is;
-            if (reply.is == claim_is::granted) reply.grant = claim->grant(reply.grant.counter);
-            return claim->answer(reply, later);
+            if (reply.is != claim_is::granted) return claim->answer(reply, later);
+            reply.grant = claim->grant(reply.grant.counter);
+            claim->answer(reply, later);
+            return watch_next(claim->name, later);
         }
         case action_kind::granted:
-            return later([this, claim, grant = claim->grant(what.answer_is.grant.counter)] {
+            later([this, claim, grant = claim->grant(what.answer_is.grant.counter)] {
                 parts_->context.events.granted(claim->name, claim->entry.id, grant);
             });
+            return watch_next(claim->name, later);
         case action_kind::lost:
             return later([this, claim] { parts_->context.events.lost(claim->name, claim->entry.id); });
         case action_kind::released:
@@ -204,9 +268,12 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
                 released_.add(base::ended_claim::at(now, id, what.released_as), now);
             return claim->answer_release(what.released_as, later);
         case action_kind::watch:
-            if (waker_) waker_->watch(id, what.verdict.watch);
+            waiters_.add(*claim);
+            if (waker_ && (claim->entry.instead_of != claim_id{} || waiters_.first(claim->name) == id))
+                waker_->watch(id, what.verdict.watch);
             return;
         case action_kind::unwatch:
+            waiters_.remove(*claim);
             if (waker_) waker_->unwatch(id);
             return;
         case action_kind::linger:
@@ -248,7 +315,7 @@ void row_claims::ask(const row_claim_ptr& claim, ticket of, const statement& wha
 void row_claims::enter(const row_claim_ptr& claim, const action& what, deferred_calls& later) {
     const ticket of = what.ticket;
     if (!claim->machine.entry_sent(of)) return run(claim, claim->machine.failed(of, fate::not_done, {}), later);
-    claim->confirmed = false;
+    claim->confirmed = claim->pushed = false;
     const std::int64_t only_if_it_holds = what.how == where::at_end ? 0 : 1;
     const base::line_entry& entry = claim->entry;
     values bound{claim->name,
@@ -259,7 +326,7 @@ void row_claims::enter(const row_claim_ptr& claim, const action& what, deferred_
                  optional_id(entry.instead_of),
                  only_if_it_holds,
                  microseconds_of(claim->lease),
-                 std::int64_t{row_parts::waits_for.count()},
+                 microseconds_of(claim->grace),
                  parts_->context.host,
                  std::int64_t{parts_->context.pid},
                  claim->label,
@@ -271,6 +338,8 @@ void row_claims::enter(const row_claim_ptr& claim, const action& what, deferred_
 }
 
 void row_claims::read(const row_claim_ptr& claim, ticket of, deferred_calls& later) {
+    if (!std::exchange(claim->look_due, false) && !claim->read_whole && waiters_.far_back(*claim))
+        return run(claim, claim->machine.unchanged(of), later);
     const std::int64_t most = std::exchange(claim->read_whole, false) ? all_rows : near_rows;
     values bound{claim->name, bytes_of(claim->entry.id), parts_->session, microseconds_of(claim->lease), most};
     ask(claim, of, parts_->dialect.look, std::move(bound), later,
@@ -284,8 +353,15 @@ void row_claims::line_read(const row_claim_ptr& claim, ticket of, std::int64_t m
                            spi::time_point sent, deferred_calls& later) {
     const auto line = row_line::of(answer, most);
     if (!line) return run(claim, claim->machine.failed(of, fate::unsure, not_understood()), later);
-    if (const row_entry* mine = line->find(claim->entry.id); mine != nullptr && mine->confirmed && !claim->confirmed) {
+    const row_entry* const mine = line->find(claim->entry.id);
+    if (mine != nullptr) {
+        if (claim->stands != mine->at.stands_at()) waiters_.remove(*claim);
+        claim->stands = mine->at.stands_at();
+        if (!mine->confirmed) claim->ungranted = sent;
+    }
+    if (mine != nullptr && mine->confirmed && (!claim->confirmed || claim->pushed)) {
         claim->confirmed = true;
+        claim->pushed = false;
         claim->counted_from = sent;
     }
     const auto view = view_of(*claim, *line, [this](const claim_id& id) {
@@ -327,6 +403,7 @@ void row_claims::move(const row_claim_ptr& claim, const action& what, const clai
             const auto counter = static_cast<std::uint64_t>(number_at(answer, 0));
             if (counter == 0) return self.run(claim, claim->machine.changed(of), after);
             claim->confirmed = true;
+            claim->pushed = false;
             claim->counted_from = sent;
             self.run(claim, exchanges ? claim->machine.exchanged(of, counter) : claim->machine.stamped(of, counter),
                      after);
@@ -341,6 +418,7 @@ void row_claims::confirm(const row_claim_ptr& claim, ticket of, deferred_calls& 
         [claim, of, sent = parts_->context.clock.now()](row_claims& self, const result& answer, deferred_calls& after) {
             if (number_at(answer, 0) == 0) return self.run(claim, claim->machine.changed(of), after);
             claim->confirmed = true;
+            claim->pushed = false;
             claim->counted_from = sent;
             self.run(claim, claim->machine.confirmed(of), after);
         });
@@ -348,30 +426,76 @@ void row_claims::confirm(const row_claim_ptr& claim, ticket of, deferred_calls& 
 
 void row_claims::remove(const row_claim_ptr& claim, const action& what, deferred_calls& later) {
     const std::int64_t mark = what.late ? marked_for.count() : claim->detached ? -remembered_for.count() : 0;
-    values bound{claim->name, bytes_of(claim->entry.id), parts_->session, mark};
-    ask(claim, what.ticket, parts_->dialect.leave, std::move(bound), later,
-        [claim, of = what.ticket](row_claims& self, const result& answer, deferred_calls& after) {
-            claim->confirmed = false;
-            self.run(claim,
-                     claim->machine.removed(of, {.was_there = number_at(answer, 0) != 0,
-                                                 .took_place = number_at(answer, 1) != 0,
-                                                 .others = number_at(answer, 2) != 0}),
-                     after);
-        });
+    removals& all = leaving_[claim->name];
+    all.waiting.push_back({claim, what.ticket, mark});
+    if (all.sent.empty()) send_removals(claim->name, later);
+}
+
+void row_claims::send_removals(const std::string& name, deferred_calls& later) {
+    removals& all = leaving_[name];
+    const std::size_t count = std::min(all.waiting.size(), most_removals);
+    const auto end = all.waiting.begin() + static_cast<std::ptrdiff_t>(count);
+    all.sent.assign(all.waiting.begin(), end);
+    all.waiting.erase(all.waiting.begin(), end);
+    std::string records;
+    for (const removal& one : all.sent) records += removal_record(one.claim->entry.id, one.mark);
+    later([this, bound = values{name, std::move(records), parts_->session}, name]() mutable {
+        parts_->rows->run(parts_->dialect.leave, std::move(bound),
+                          [weak = weak_from_this(), name = std::move(name)](const result& answer) {
+                              const auto self = weak.lock();
+                              if (!self || self->closed_) return;
+                              deferred_calls after;
+                              const std::scoped_lock guard{self->mutex_};
+                              self->removed(name, answer, after);
+                          });
+    });
+}
+
+void row_claims::removed(const std::string& name, const result& answer, deferred_calls& later) {
+    const std::string digits(answer.rows.empty() ? std::string_view{} : bytes_in(answer.rows.front().front()));
+    const std::vector<removal> sent = std::exchange(leaving_[name].sent, {});
+    if (leaving_[name].waiting.empty())
+        leaving_.erase(name);
+    else
+        send_removals(name, later);
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        const auto& [claim, of, mark] = sent[i];
+        if (!answer.how.ok()) {
+            run(claim, claim->machine.failed(of, fate_of(answer.how), answer_of(answer.how)), later);
+            continue;
+        }
+        claim->confirmed = claim->pushed = false;
+        const bool told = digits.size() >= 2 * i + 2;
+        run(claim,
+            claim->machine.removed(of, {.was_there = told && digits[2 * i] == '1',
+                                        .took_place = told && digits[2 * i + 1] == '1',
+                                        .others = others_in(answer)}),
+            later);
+    }
+    watch_next(name, later);
 }
 
 // A claim of ours on another name: nothing of it is on this one.
 void row_claims::remove_elsewhere(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done,
                                   deferred_calls& later) {
-    later([this, bound = values{std::string(name), bytes_of(id), parts_->session, std::int64_t{0}},
+    later([this, bound = values{std::string(name), removal_record(id, 0), parts_->session},
            done = std::move(done)]() mutable {
         parts_->rows->run(parts_->dialect.leave, std::move(bound),
                           [done = std::move(done)](const result& answer) mutable {
                               using enum spi::release_answer;
-                              const bool others = number_at(answer, 2) != 0;
-                              done(!answer.how.ok() ? unknown : others ? taken_over : expired);
+                              done(!answer.how.ok() ? unknown : others_in(answer) ? taken_over : expired);
                           });
     });
+}
+
+// Of a name the waker watches for the first claim only.
+void row_claims::watch_next(const std::string& name, deferred_calls& later) {
+    if (!waker_) return;
+    const auto first = waiters_.first(name);
+    const row_claim_ptr claim = first ? known(*first) : nullptr;
+    if (!claim) return;
+    claim->look_due = true;
+    run(claim, claim->machine.woken(), later);
 }
 
 void row_claims::old_gone(const row_claim_ptr& claim, deferred_calls& later) {
@@ -397,17 +521,21 @@ void row_claims::close() noexcept {
     if (closed_.exchange(true)) return;
     if (waker_) waker_->close();
     std::unordered_map<claim_id, row_claim_ptr> all;
+    std::unordered_map<std::string, removals> unanswered;  // who released them is told no more, and keeps nothing
     {
         const std::scoped_lock guard{mutex_};
         all.swap(claims_);
+        unanswered.swap(leaving_);
     }
     const auto open = std::make_shared<std::atomic<std::size_t>>(0);
     connection& line = parts_->rows->line();
     if (line.up()) {
-        for (const auto& [id, claim] : all) {
-            if (claim->detached) continue;
+        std::unordered_map<std::string, std::string> records;
+        for (const auto& [id, claim] : all)
+            if (!claim->detached) records[claim->name] += removal_record(id, 0);
+        for (auto& [name, some] : records) {
             ++*open;
-            parts_->rows->run(parts_->dialect.leave, {claim->name, bytes_of(id), parts_->session, std::int64_t{0}},
+            parts_->rows->run(parts_->dialect.leave, {name, std::move(some), parts_->session},
                               [open](const result&) { --*open; });
         }
         line.serve(last_wait, [&] { return *open == 0; });

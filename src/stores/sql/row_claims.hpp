@@ -8,6 +8,7 @@
 #include "stores/sql/row_claim.hpp"
 #include "stores/sql/row_line.hpp"
 #include "stores/sql/row_parts.hpp"
+#include "stores/sql/row_waiters.hpp"
 #include "stores/sql/row_waker.hpp"
 
 #include <mortise/claim_id.hpp>
@@ -36,12 +37,14 @@ public:
     void close() noexcept;
 
     // What the world has to say.
-    void look(const claim_id& id);  // it may hold by now
-    void gone(const claim_id& id);  // its row was removed by somebody else
+    void look(const claim_id& id);                           // it may hold by now
+    void pushed(const claim_id& id, std::uint64_t counter);  // it was granted
+    void gone(const claim_id& id);                           // its row was removed by somebody else
     void reconnected();
 
-    // For the heartbeat.
-    bool any_waits() const;
+    // For the heartbeat: the claims to ask about, and which of them should look.
+    std::vector<claim_id> firsts() const;
+    void beaten(const std::vector<claim_id>& asked, const std::vector<claim_id>& due, spi::time_point sent);
     bool waker_serves_all() const { return !waker_ || waker_->serves_all(); }
 
 private:
@@ -64,8 +67,11 @@ private:
               std::uint64_t floor, deferred_calls& later);
     void confirm(const row_claim_ptr& claim, ticket of, deferred_calls& later);
     void remove(const row_claim_ptr& claim, const action& what, deferred_calls& later);
+    void send_removals(const std::string& name, deferred_calls& later);
+    void removed(const std::string& name, const result& answer, deferred_calls& later);
     void remove_elsewhere(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done,
                           deferred_calls& later);
+    void watch_next(const std::string& name, deferred_calls& later);
     void old_gone(const row_claim_ptr& claim, deferred_calls& later);
     void retry_later(const row_claim_ptr& claim, spi::duration pause);
     row_claim_ptr known(const claim_id& id) const;
@@ -81,6 +87,19 @@ private:
 
     mutable std::mutex mutex_;
     std::unordered_map<claim_id, row_claim_ptr> claims_;
+    row_waiters waiters_;
+
+    // One statement a name is under way, and takes all along that have come meanwhile.
+    struct removal {
+        row_claim_ptr claim;
+        ticket of;
+        std::int64_t mark;
+    };
+    struct removals {
+        std::vector<removal> sent{};
+        std::vector<removal> waiting{};
+    };
+    std::unordered_map<std::string, removals> leaving_;
     // Many: those of all names, and a client can release thousands of locks a second.
     base::ended_claims<std::size_t{1} << 16> released_;
 };

@@ -3,7 +3,10 @@
 //
 //   enter    adds a claim to its line, and confirms it if it holds at once; answers the line
 //   look     confirms a claim if it holds by now; answers the line
-//   leave    removes it, and wakes those who may hold by then
+//   leave    removes claims, grants the lock to those who may hold by then, and tells their clients
+//
+// A claim that somebody else's statement has granted lasts for its *grace* until its client renews it, since that may never hear
+// of it. A claim that waits ends with its client's session.
 //
 // Each is one transaction, which begins by locking the name: so claims arrive, leave and are judged one after the other, and the
 // order of their numbers is the order in which they can be seen. Times are microseconds by the server's clock.
@@ -25,22 +28,26 @@ struct row_dialect {
     std::vector<statement> greeting{};
     std::string listen{};  // the same with the number in hex added to the text; empty: the server has no notifications
 
-    // A line: first a row with its floor as `seq`; then its entries in any order, some perhaps twice, as row_line.cpp reads
-    // them.
-    statement
-        enter{};  // name, id, session, capacity, weight, instead_of, only if it holds, lease, wait, host, pid, label, most rows
+    // A line: a row with its floor as `seq`, and its entries, in any order, some perhaps twice, as row_line.cpp reads them. Those
+    // before its own are left out if there are more than `most rows`. A claim that is granted at once is answered alone.
+    //
+    // name, id, session, capacity, weight, instead_of, only if it holds, lease, grace, host, pid, label, most rows
+    statement enter{};
     statement look{};     // name, id, session, lease, most rows
     statement confirm{};  // id, lease: its number, or 0
-    statement
-        leave{};  // name, id, session, mark: was there, took a place, others are there. Marks the id for so long, if `mark` is positive, so that
-                  // it cannot enter any more; for -mark, if that is negative and it was there.
+    // name, records, session. A record is an id and its mark, 16 and 8 bytes: if the mark is positive the id cannot enter for so
+    // long; if it is negative and the claim was there, for -mark. Answers two digits for each, was there and took a place, in one
+    // text; and whether others are there.
+    statement leave{};
     statement move{};   // name, id, old id, guards, floor, session, lease: its new number, or 0
     statement renew{};  // ids and leases, 16 and 8 bytes each: the ids that were renewed
-    statement beat{};   // session, wait: the ids that should look
+    // session, ids, silence: which of these claims, the first that wait for each name, should look. If there is one, the server
+    // ends the session when it is silent for so long.
+    statement beat{};
 
     statement list{};         // name, number, capacity, weight, host, pid, label, left, held for, waiting
     statement break_hold{};   // name, number, session: 1 if it was
-    statement overdue{};      // names with claims that have expired
+    statement overdue{};      // session: names with claims that have expired, or whose clients have died
     statement sweep{};        // name, session
     statement sweep_marks{};  // removes old marks
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <iterator>
 
 namespace mortise::inline v0::stores::sql {
 namespace {
@@ -36,10 +37,10 @@ row_entry entry_of(const values& row) {
                    .instead_of = id_in(row[instead_of]),
                    .place = static_cast<std::uint64_t>(number(place))},
             .confirmed = number(confirmed) != 0,
-            .left = std::chrono::microseconds{number(left_us)},
-            .owner = {.host = bytes_in(row[host]),
+            .left = std::chrono::microseconds{number(confirmed) != 0 ? number(left_us) : 0},  // who waits has no end
+            .owner = {.host = std::string(bytes_in(row[host])),
                       .pid = number(pid),
-                      .label = bytes_in(row[label]),
+                      .label = std::string(bytes_in(row[label])),
                       .held_for = std::chrono::microseconds{std::max<std::int64_t>(0, number(held_us))},
                       .token = token::of(counter, 0)}};
 }
@@ -54,19 +55,22 @@ std::string bytes_of(const claim_id& id) {
     return bytes;
 }
 
-claim_id id_in(const value& bytes) {
-    const std::string& text = bytes_in(bytes);
+claim_id id_in(std::string_view text) {
     claim_id read{};
     if (text.size() != 16) return read;
     for (std::size_t i = 0; i < 16; ++i) read.bits[i / 8] = read.bits[i / 8] << 8 | static_cast<unsigned char>(text[i]);
     return read;
 }
 
+claim_id id_in(const value& bytes) {
+    return id_in(bytes_in(bytes));
+}
+
 std::vector<claim_id> ids_in(const result& answer) {
     std::vector<claim_id> all;
     for (const values& row : answer.rows) {
         if (row.empty()) continue;
-        const std::string& some = bytes_in(row.front());
+        const std::string_view some = bytes_in(row.front());
         for (std::size_t at = 0; at + 16 <= some.size(); at += 16) all.push_back(id_in(some.substr(at, 16)));
     }
     return all;
@@ -117,13 +121,23 @@ std::vector<base::line_entry> row_line::shape() const {
     return all;
 }
 
-// What the server has confirmed holds, whatever else there is.
+// What the server has confirmed holds, whatever else there is. It confirms whatever holds while no exchange goes before it: so in a
+// long line a claim that it has not confirmed waits.
 std::optional<base::line_verdict> row_line::verdict_of(const claim_id& mine) const {
     const row_entry* own = find(mine);
     if (own != nullptr && own->confirmed && !own->at.to_be_exchanged())
         return base::line_verdict{.is = base::line_verdict::verdict::holds, .capacity = own->at.capacity};
     const auto all = shape();
     if (!missing_before) return base::judge(all, mine, floor);
+    const bool in_order = own != nullptr && own->at.place == 0 && floor < own->at.arrived &&
+                          own->at.capacity == all.front().capacity &&
+                          std::ranges::none_of(all, &base::line_entry::to_be_exchanged);
+    const auto at = std::ranges::find(all, mine, &base::line_entry::id);
+    if (in_order && at != all.begin() && at != all.end())
+        return base::line_verdict{.is = base::line_verdict::verdict::waits,
+                                  .watch = {std::prev(at)->id},
+                                  .capacity = own->at.capacity,
+                                  .holder = all.front().id};
     const base::line_part part{
         .end = std::span{all}.subspan(1), .first = all.front(), .missing_before = true, .missing_after = true};
     return base::judge_part(part, mine, floor);

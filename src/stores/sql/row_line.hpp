@@ -13,12 +13,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mortise::inline v0::stores::sql {
 
 // Of a longer line so many rows are read before one's own; more if these do not tell.
-inline constexpr std::int64_t near_rows = 40;
+inline constexpr std::int64_t near_rows = 8;
 inline constexpr std::int64_t all_rows = std::int64_t{1} << 40;
 
 struct row_entry {
@@ -45,6 +46,7 @@ struct row_line {
 
 // The bytes of an id, and back; zero if they are not one.
 std::string bytes_of(const claim_id& id);
+claim_id id_in(std::string_view bytes);
 claim_id id_in(const value& bytes);
 std::vector<claim_id> ids_in(const result& answer);  // of the first column: one a row, or several
 claim_id id_in_hex(std::string_view hex);

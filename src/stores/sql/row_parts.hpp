@@ -19,8 +19,8 @@ struct row_parts {
     const std::int64_t session;  // a random number: the client, to the server
     std::shared_ptr<database> rows{};
 
-    // How long a claim that waits is kept after its client was last heard of.
-    static constexpr std::chrono::microseconds waits_for = std::chrono::seconds{10};
+    // A client that waits is taken for dead when nothing was heard of it for so long.
+    static constexpr std::chrono::microseconds silence = std::chrono::seconds{10};
 };
 
 }  // namespace mortise::inline v0::stores::sql

@@ -1,5 +1,6 @@
 #include "stores/sql/row_store.hpp"
 
+#include "base/text.hpp"
 #include "net/poller.hpp"
 #include "stores/sql/row_admin.hpp"
 #include "stores/sql/row_claims.hpp"
@@ -7,6 +8,8 @@
 
 #include <atomic>
 #include <charconv>
+#include <cstdint>
+#include <string_view>
 #include <utility>
 
 namespace mortise::inline v0::stores::sql {
@@ -77,11 +80,10 @@ row_store::row_store(std::shared_ptr<const row_setup> setup, const spi::context&
       listen_{.text = setup_->dialect.listen.empty() ? "" : setup_->dialect.listen + hex(parts_->session),
               .direct = true},
       line_(connect()),
-      claims_(std::make_shared<row_claims>(
-          parts_, setup_->waker ? row_waker_factory{[this](std::function<void(const claim_id&)> woken) {
-              return setup_->waker(sockets_, context_.clock, std::move(woken));
-          }}
-                                : row_waker_factory{})),
+      claims_(std::make_shared<row_claims>(parts_, setup_->waker ? row_waker_factory{[this](row_woken woken) {
+                                               return setup_->waker(sockets_, context_.clock, std::move(woken));
+                                           }}
+                                                                 : row_waker_factory{})),
       upkeep_(std::make_shared<row_upkeep>(parts_, claims_)) {
     parts_->rows =
         std::make_shared<database>(line_, parts_->dialect.schema,
@@ -111,11 +113,18 @@ std::shared_ptr<connection> row_store::connect() {
         context_.clock, sockets_);
 }
 
-// See the routine `tell` of the schema: what, and the id of the claim.
+// See the routine `tell` of the schema: what, the id of the claim, and its number.
 void row_store::heard(const notification& told) {
-    if (told.payload.size() != 33) return;
-    const claim_id id = id_in_hex(std::string_view{told.payload}.substr(1));
-    told.payload.front() == 'l' ? claims_->gone(id) : claims_->look(id);
+    const std::string_view said{told.payload};
+    if (said.size() < 33) return;
+    const claim_id id = id_in_hex(said.substr(1, 32));
+    const auto counter = base::number_in<std::uint64_t>(said.substr(33), 1, UINT64_MAX);
+    if (said.front() == 'l')
+        claims_->gone(id);
+    else if (said.front() == 'g' && counter)
+        claims_->pushed(id, *counter);
+    else
+        claims_->look(id);
 }
 
 std::string row_store::schema() const {

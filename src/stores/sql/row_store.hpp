@@ -30,8 +30,7 @@ struct row_setup {
     std::string shown;  // the address, for people
 
     // None: the server notifies. The poller and the clock outlive the waker.
-    std::function<std::unique_ptr<row_waker>(net::poller&, spi::clock&, std::function<void(const claim_id&)> woken)>
-        waker{};
+    std::function<std::unique_ptr<row_waker>(net::poller&, spi::clock&, row_woken)> waker{};
 
     // What only this server can be asked: appended to what check() finds. None: nothing.
     struct question {

@@ -72,12 +72,16 @@ void row_upkeep::beat_later() {
 }
 
 void row_upkeep::beat() {
-    if (!claims_->any_waits()) return beat_later();
-    parts_->rows->run(parts_->dialect.beat, {parts_->session, std::int64_t{row_parts::waits_for.count()}},
-                      [weak = weak_from_this()](const result& answer) {
+    std::vector<claim_id> firsts = claims_->firsts();
+    if (!waited_.exchange(!firsts.empty()) && firsts.empty()) return beat_later();
+    std::string ids;
+    for (const claim_id& id : firsts) ids += bytes_of(id);
+    parts_->rows->run(parts_->dialect.beat, {parts_->session, std::move(ids), std::int64_t{row_parts::silence.count()}},
+                      [weak = weak_from_this(), firsts = std::move(firsts),
+                       sent = parts_->context.clock.now()](const result& answer) {
                           const auto self = weak.lock();
                           if (!self || self->closed_) return;
-                          for (const claim_id& id : ids_in(answer)) self->claims_->look(id);
+                          if (answer.how.ok()) self->claims_->beaten(firsts, ids_in(answer), sent);
                           self->beat_later();
                       });
 }
@@ -91,7 +95,7 @@ void row_upkeep::sweep_later() {
 
 // Few at a time: whoever looks at a line removes what has expired there anyhow.
 void row_upkeep::sweep() {
-    parts_->rows->run(parts_->dialect.overdue, {}, [weak = weak_from_this()](const result& answer) {
+    parts_->rows->run(parts_->dialect.overdue, {parts_->session}, [weak = weak_from_this()](const result& answer) {
         const auto self = weak.lock();
         if (!self || self->closed_) return;
         for (const values& row : answer.rows)

@@ -35,6 +35,7 @@ private:
     const std::shared_ptr<const row_parts> parts_;
     const std::shared_ptr<row_claims> claims_;
     std::atomic<bool> begun_{false};
+    std::atomic<bool> waited_{false};  // as the server was told
     std::atomic<bool> closed_{false};
 };
 

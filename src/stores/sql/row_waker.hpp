@@ -5,6 +5,7 @@
 #include <mortise/config.hpp>
 #include <mortise/unique_function.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -24,6 +25,8 @@ public:
     virtual void close() noexcept = 0;
 };
 
-using row_waker_factory = std::function<std::unique_ptr<row_waker>(std::function<void(const claim_id&)> woken)>;
+// The number of the claim if it is known to have been granted, or 0.
+using row_woken = std::function<void(const claim_id&, std::uint64_t number)>;
+using row_waker_factory = std::function<std::unique_ptr<row_waker>(row_woken woken)>;
 
 }  // namespace mortise::inline v0::stores::sql

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -17,10 +18,9 @@ using value = std::variant<std::monostate, std::int64_t, std::string>;
 using values = std::vector<value>;
 
 // What a value holds; nothing and zero where it is NULL or of the other kind.
-inline const std::string& bytes_in(const value& one) {
-    static const std::string none;
+inline std::string_view bytes_in(const value& one) {
     const auto* text = std::get_if<std::string>(&one);
-    return text != nullptr ? *text : none;
+    return text != nullptr ? std::string_view{*text} : std::string_view{};
 }
 inline std::int64_t number_in(const value& one) {
     const auto* number = std::get_if<std::int64_t>(&one);

@@ -1,5 +1,6 @@
 #include "stores/mysql/servers/server.hpp"
 
+#include "support/data_directory.hpp"
 #include "support/loopback.hpp"
 #include "support/waiting.hpp"
 
@@ -48,12 +49,15 @@ server::server(std::vector<std::string> more) : more_(std::move(more)) {
 server::~server() = default;
 
 void server::install() {
-    const std::string command = "mariadb-install-db --no-defaults" + who_we_are() + " --datadir=" + (home_ / "data") +
-                                " --auth-root-authentication-method=normal --skip-test-db --skip-name-resolve"
-                                " --innodb-log-file-size=8M --innodb-buffer-pool-size=8M >" +
-                                (home_ / "install.log") + " 2>&1";
-    if (std::system(command.c_str()) != 0)
-        throw std::runtime_error("mariadb-install-db failed: " + text_of(home_ / "install.log"));
+    const std::string recipe = "mariadb-install-db --no-defaults" + who_we_are() +
+                               " --auth-root-authentication-method=normal --skip-test-db --skip-name-resolve"
+                               " --innodb-log-file-size=8M --innodb-buffer-pool-size=8M";
+    testing::fill_data_directory(home_ / "data", recipe, [&] {
+        const std::string command =
+            recipe + " --datadir=" + (home_ / "data") + " >" + (home_ / "install.log") + " 2>&1";
+        if (std::system(command.c_str()) != 0)
+            throw std::runtime_error("mariadb-install-db failed: " + text_of(home_ / "install.log"));
+    });
 }
 
 // Small, and without waiting for disks: what is committed outlives the process, and no test lets the machine crash.

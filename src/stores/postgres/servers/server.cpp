@@ -1,5 +1,6 @@
 #include "stores/postgres/servers/server.hpp"
 
+#include "support/data_directory.hpp"
 #include "support/loopback.hpp"
 #include "support/waiting.hpp"
 
@@ -87,9 +88,9 @@ void server::hand_over(const std::string& path) const {
 void server::initialise(const setup& how) {
     const std::string log = home_ / "initdb.log";
     ::chmod(home_.directory().c_str(), 0711);
-    std::filesystem::create_directory(directory());
-    hand_over(directory());
     if (how.replica_of != nullptr) {
+        std::filesystem::create_directory(directory());
+        hand_over(directory());
         const std::string from = "host=127.0.0.1 port=" + std::to_string(how.replica_of->port()) +
                                  " user=postgres password=secret sslmode=disable";
         return run(as_server_user({program("pg_basebackup"), "-D", directory(), "-d", from, "-R", "-X", "stream", "-c",
@@ -99,9 +100,25 @@ void server::initialise(const setup& how) {
     const std::string password = home_ / "password";
     std::ofstream{password} << "secret\n";
     hand_over(password);
-    run(as_server_user({program("initdb"), "-D", directory(), "-U", "postgres", "--auth=scram-sha-256",
-                        "--pwfile=" + password, "--no-sync", "-E", "UTF8", "--locale=C"}),
-        log);
+    const std::vector<std::string> recipe{program("initdb"),
+                                          "-U",
+                                          "postgres",
+                                          "--auth=scram-sha-256",
+                                          "--no-sync",
+                                          "-E",
+                                          "UTF8",
+                                          "--locale=C",
+                                          "--no-instructions",
+                                          "--wal-segsize=1"};
+    std::string words;
+    for (const std::string& word : recipe) words += word + " ";
+    testing::fill_data_directory(directory(), words, [&] {
+        std::filesystem::create_directory(directory());
+        hand_over(directory());
+        std::vector<std::string> command = recipe;
+        command.insert(command.end(), {"-D", directory(), "--pwfile=" + password});
+        run(as_server_user(command), log);
+    });
     std::ofstream{directory() + "/pg_hba.conf"} << how.access << "host all all 127.0.0.1/32 scram-sha-256\n"
                                                 << "host replication all 127.0.0.1/32 scram-sha-256\n";
 }

@@ -1,0 +1,340 @@
+// What the strategy `row` must stand on every server. A store's test derives a suite that says how its server is asked, and
+// instantiates these.
+#pragma once
+
+#include "support/children.hpp"
+#include "support/crowd.hpp"
+#include "support/late_requests.hpp"
+#include "support/sanitizers.hpp"
+#include "support/shared_page.hpp"
+#include "support/silence.hpp"
+#include "support/tcp_proxy.hpp"
+#include "support/waiting.hpp"
+
+#include <mortise/config.hpp>
+#include <mortise/mortise.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <iostream>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+namespace mortise::inline v0::stores::sql::servers {
+
+using namespace std::chrono_literals;
+using testing::eventually;
+
+// What a suite has to say of its server.
+class row_host {
+public:
+    virtual ~row_host() = default;
+    virtual std::uint16_t port() const = 0;
+    // Of the test's own tables, by this port and with further options, "timeout=1s".
+    virtual std::string url(std::uint16_t port, const std::string& more = {}) const = 0;
+    virtual std::size_t count(const std::string& where) const = 0;  // of claims
+    virtual std::size_t sessions() const = 0;                       // of clients
+    virtual void end_sessions() const = 0;                          // KILL, pg_terminate_backend
+    virtual std::vector<spi::stored_claim> records() const = 0;
+    virtual void crash_and_restart() = 0;
+    // As the server counts them. Of what an open session has done some may be missing.
+    virtual std::uint64_t statements() const = 0;
+    virtual std::size_t connections() const = 0;
+    virtual std::size_t connections_of_a_client() const = 0;  // at most
+    virtual double polls_a_second() const = 0;                // of a client that waits, at most
+
+    std::string url() const { return url(port()); }
+    std::size_t waiting() const { return count("confirmed = 0"); }
+};
+
+// `Suite` makes a row_host for each test.
+template <class Suite>
+class row_suite : public Suite {
+protected:
+    void waits(std::size_t so_many) {
+        ASSERT_TRUE(eventually([&] { return host().waiting() == so_many; }));
+    }
+    row_host& host() { return *this->host_; }
+    std::string url() { return host().url(); }
+
+    // A process with a client of its own.
+    testing::child other(std::function<void(client&)> work) {
+        return testing::child{[this, work = std::move(work)] {
+            client own{url()};
+            work(own);
+            return 0;
+        }};
+    }
+    // How long until the client has the lock.
+    static double seconds_until_had(client& next, const std::string& name, std::chrono::seconds wait = 30s) {
+        const auto began = std::chrono::steady_clock::now();
+        EXPECT_TRUE(next.try_acquire(name, {.wait = wait}));
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    }
+};
+TYPED_TEST_SUITE_P(row_suite);
+
+TYPED_TEST_P(row_suite, a_hold_outlives_its_connection) {
+    client locks{this->url()};
+    client others{this->url()};
+    hold mine = locks.acquire("n", {.lease = 2s});
+    this->host().end_sessions();
+    EXPECT_FALSE(others.try_acquire("n"));
+    std::this_thread::sleep_for(3s);  // renewed meanwhile, on another connection
+    EXPECT_TRUE(mine.valid());
+    EXPECT_FALSE(others.try_acquire("n"));
+    EXPECT_EQ(mine.release(), release_result::released);
+    EXPECT_TRUE(others.try_acquire("n", {.wait = 10s}));
+}
+
+TYPED_TEST_P(row_suite, a_claim_waits_on_when_its_connection_is_ended) {
+    client locks{this->url()};
+    client others{this->url()};
+    hold mine = locks.acquire("n");
+    std::thread waiter{[&] { EXPECT_TRUE(others.acquire("n").valid()); }};
+    this->waits(1);
+    this->host().end_sessions();
+    std::this_thread::sleep_for(100ms);
+    this->waits(1);
+    EXPECT_EQ(mine.release(), release_result::released);
+    waiter.join();
+}
+
+// Not after a lease of 30 s. What was granted just before its client was killed ends by its grace, so the server has to have
+// noticed.
+TYPED_TEST_P(row_suite, a_killed_waiter_at_the_head_is_passed_over) {
+    client locks{this->url()};
+    client next{this->url()};
+    hold mine = locks.acquire("n");
+    const std::size_t before = this->host().sessions();
+    testing::child dies = this->other([](client& own) { static_cast<void>(own.acquire("n")); });
+    this->waits(1);
+    std::future<double> had = std::async(std::launch::async, [&] { return this->seconds_until_had(next, "n"); });
+    this->waits(2);
+    dies.kill();
+    ASSERT_TRUE(eventually([&] { return this->host().sessions() <= before + 1; }));
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_EQ(mine.release(), release_result::released);
+    had.wait();
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 2900ms) << "it was held up by a grant to a dead client";
+}
+
+TYPED_TEST_P(row_suite, a_killed_waiter_that_is_granted_all_the_same_is_passed_over_after_its_grace) {
+    client locks{this->url()};
+    client next{this->url()};
+    hold mine = locks.acquire("n");
+    testing::child stops = this->other([](client& own) { static_cast<void>(own.acquire("n")); });
+    this->waits(1);
+    std::future<double> had = std::async(std::launch::async, [&] { return this->seconds_until_had(next, "n"); });
+    this->waits(2);
+    stops.tell(SIGSTOP);
+    EXPECT_EQ(mine.release(), release_result::released);
+    EXPECT_GT(had.get(), 2.0) << "a grant lasts for its grace, whatever became of its client";
+}
+
+// It does not fit, so nobody would ask whether it lives but for those behind it.
+TYPED_TEST_P(row_suite, a_big_claim_of_a_dead_client_keeps_nobody_out) {
+    client locks{this->url()};
+    client next{this->url()};
+    counting_semaphore of_mine{locks, "n", 10};
+    counting_semaphore of_next{next, "n", 10};
+    hold mine = of_mine.acquire(5);
+    const std::size_t before = this->host().sessions();
+    testing::child dies = this->other([](client& own) {
+        counting_semaphore big{own, "n", 10};
+        static_cast<void>(big.acquire(9));
+    });
+    this->waits(1);
+    std::future<attempt> had = std::async(std::launch::async, [&] { return of_next.try_acquire_for(2, 30s); });
+    this->waits(2);
+    dies.kill();
+    ASSERT_TRUE(eventually([&] { return this->host().sessions() <= before + 1; }));
+    EXPECT_EQ(had.wait_for(10s), std::future_status::ready) << "the dead client's claim is still in the way";
+    EXPECT_TRUE(mine.valid());
+    EXPECT_TRUE(had.get());
+}
+
+TYPED_TEST_P(row_suite, a_silent_client_is_passed_over_and_its_hold_ends_before_its_row) {
+    testing::tcp_proxy network{this->host().port()};
+    client cut{this->host().url(network.port(), "timeout=1s")};
+    client locks{this->url()};
+    client next{this->url()};
+    hold mine = locks.acquire("n");
+    const hold theirs = cut.acquire("other", {.lease = 3s});
+    cut.start({.name = "n"}, [](const attempt&) {});
+    this->waits(1);
+    network.swallow(testing::way::to_server);
+    network.swallow(testing::way::to_client);
+    EXPECT_EQ(mine.release(), release_result::released);
+    EXPECT_TRUE(next.try_acquire("n", {.wait = 60s}));
+    ASSERT_TRUE(next.try_acquire("other", {.wait = 60s}));
+    EXPECT_FALSE(theirs.valid());
+}
+
+TYPED_TEST_P(row_suite, goes_on_when_the_server_was_restarted) {
+    client locks{this->url(), {.patience = 60s}};
+    client others{this->url(), {.patience = 60s}};
+    hold mine = locks.acquire("n");
+    const token first = mine.token();
+    std::future<attempt> next = std::async(std::launch::async, [&] { return others.try_acquire("n", {.wait = 60s}); });
+    this->waits(1);
+    EXPECT_EQ(this->host().count("confirmed = 1"), 1U);
+    this->host().crash_and_restart();
+    EXPECT_EQ(this->host().count("confirmed = 1"), 1U);
+    EXPECT_TRUE(mine.valid()) << "its row is still there";
+    EXPECT_FALSE(others.try_acquire("n"));
+    EXPECT_EQ(mine.release(), release_result::released);
+    attempt theirs = next.get();
+    ASSERT_TRUE(theirs) << theirs.refusal().describe();
+    EXPECT_GT(theirs->token(), first);
+}
+
+TYPED_TEST_P(row_suite, what_a_dead_client_left_is_swept_by_any_other) {
+    client locks{this->url()};
+    const hold mine = locks.acquire("n");
+    testing::child dies = this->other([](client& own) {
+        static_cast<void>(own.acquire("m", {.lease = 1s}));
+        const hold kept = own.acquire("k", {.lease = 1s});
+        static_cast<void>(own.acquire("n"));
+    });
+    this->waits(1);
+    dies.kill();
+    EXPECT_TRUE(eventually([&] { return this->host().count("confirmed >= 0") == 1; }, 40s))
+        << "its rows are still there";
+    EXPECT_TRUE(mine.valid());
+}
+
+TYPED_TEST_P(row_suite, names_and_labels_are_bytes) {
+    client locks{this->url()};
+    std::vector<hold> all;
+    for (const std::string name : {"it's", "back\\slash", "\"quoted\"", "per%cent; DROP TABLE row_claims",
+                                   "\xF0\x9F\x94\x92", "N", "n", "n ", "\xC3\xA4", "a\xCC\x88"})
+        all.push_back(locks.acquire(name, {.label = name}));
+    const auto listed = locks.list();
+    EXPECT_EQ(listed.size(), all.size());
+    for (const held_lock& one : listed) EXPECT_EQ(one.name, one.holder.label);
+    EXPECT_THROW(static_cast<void>(locks.try_acquire(std::string("a\0b", 3))), error);
+}
+
+TYPED_TEST_P(row_suite, leaves_nothing_behind_when_requests_are_late_twice_or_lost) {
+    using verb = testing::late_requests::verb;
+    using trouble = testing::late_requests::trouble;
+    testing::late_requests matrix;
+    matrix.verbs = {verb::claim, verb::release, verb::cancel, verb::renewal, verb::first_claim};
+    matrix.troubles = {trouble::held, trouble::reply_lost, trouble::silent};
+    matrix.servers = {this->host().port()};
+    matrix.url_at = [&](const std::vector<std::uint16_t>& ports) {
+        return this->host().url(ports.front(), "timeout=1s");
+    };
+    matrix.leases = {1s, 3s, 60s};
+    matrix.free_within = 25s;
+    matrix.every = testing::under_asan || testing::under_tsan ? 20 : 2;
+    EXPECT_THAT(matrix.run(), ::testing::IsEmpty());
+    client looks{this->url()};
+    EXPECT_TRUE(eventually([&] { return looks.list().empty(); }, 30s)) << looks.list().front().name;
+}
+
+TYPED_TEST_P(row_suite, every_row_is_of_a_claim_that_a_client_admits_to) {
+    constexpr std::chrono::seconds lease = 2s;
+    testing::tcp_proxy network{this->host().port()};
+    const std::string through = this->host().url(network.port(), "timeout=500ms");
+    const auto stored = [&] { return this->host().records(); };
+    {
+        testing::crowd some{
+            {.urls = std::vector<std::string>(4, through), .lease = lease, .names = 12, .callers = 4, .stay = 10ms}};
+        std::minstd_rand dice{1};
+        for (int n = 0; n < 10; ++n) {
+            std::this_thread::sleep_for(100ms);
+            network.cut_after(n % 2 == 0 ? testing::way::to_client : testing::way::to_server, dice() % 1000);
+        }
+        network.cut();
+        const auto during = testing::audit(lease + 4s, stored, [&] { return some.admitted(); });
+        EXPECT_TRUE(during.innocent()) << during.describe();
+        some.rest();
+        const auto after = testing::audit(lease + 4s, stored, [&] { return some.admitted(); });
+        EXPECT_TRUE(after.innocent()) << after.describe();
+        EXPECT_GT(some.granted(), 0U);
+    }
+    const auto silent = testing::leave_in_silence({.way_there = network,
+                                                   .through = through,
+                                                   .past = this->url(),
+                                                   .stored = stored,
+                                                   .lease = lease,
+                                                   .silence = 2200ms,
+                                                   .bound = lease + 4s});
+    EXPECT_TRUE(silent.innocent()) << silent.describe();
+}
+
+// Ten processes with twenty threads each want five names.
+TYPED_TEST_P(row_suite, few_statements_hand_a_lock_over_to_one_of_two_hundred) {
+    struct tally {
+        std::atomic<std::uint64_t> grants{0};
+        std::atomic<std::size_t> ready{0};
+        std::atomic<bool> begin{false};
+        std::atomic<std::size_t> done{0};
+        std::atomic<bool> end{false};
+    };
+    constexpr std::size_t processes = 10;
+    const testing::shared_page<tally> shared;
+    static_cast<void>(client{this->url()}.acquire("made"));
+    std::vector<testing::child> all;
+    for (std::size_t p = 0; p < processes; ++p)
+        all.push_back(this->other([&](client& own) {
+            static_cast<void>(own.acquire("own " + std::to_string(::getpid())));
+            ++shared->ready;
+            while (!shared->begin) std::this_thread::sleep_for(1ms);
+            std::vector<std::jthread> crew;
+            for (int t = 0; t < 20; ++t)
+                crew.emplace_back([&, t] {
+                    mutex lock{own, "n" + std::to_string(t % 5)};
+                    for (int n = 0; n < 20; ++n) {
+                        const std::scoped_lock inside{lock};
+                        if (lock.hold().token().turn() == 0) ++shared->grants;
+                    }
+                });
+            crew.clear();
+            ++shared->done;
+            while (!shared->end) std::this_thread::sleep_for(1ms);
+        }));
+    ASSERT_TRUE(eventually([&] { return shared->ready == processes; }, 60s));
+    const std::uint64_t before = this->host().statements();
+    const auto began = std::chrono::steady_clock::now();
+    shared->begin = true;
+    ASSERT_TRUE(eventually([&] { return shared->done == processes; }, 90s));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    const std::size_t connections = this->host().connections();
+    shared->end = true;
+    for (testing::child& one : all) EXPECT_EQ(one.wait(), 0);
+    EXPECT_TRUE(eventually([&] { return this->host().connections() == 0; }));
+    const double used = static_cast<double>(this->host().statements() - before);
+    const double each = used / static_cast<double>(shared->grants);
+    std::cout << "200 waiters: hand_overs=" << shared->grants << " statements=" << used << " each=" << each
+              << " connections=" << connections << "\n";
+    EXPECT_LE(connections, processes * this->host().connections_of_a_client());
+    // A machine that is slow has time for more polls.
+    const double polls = took.count() * processes * this->host().polls_a_second();
+    EXPECT_LE(used, 4.0 * static_cast<double>(shared->grants) + polls);
+}
+
+REGISTER_TYPED_TEST_SUITE_P(row_suite, few_statements_hand_a_lock_over_to_one_of_two_hundred,
+                            a_hold_outlives_its_connection, a_claim_waits_on_when_its_connection_is_ended,
+                            a_killed_waiter_at_the_head_is_passed_over,
+                            a_killed_waiter_that_is_granted_all_the_same_is_passed_over_after_its_grace,
+                            a_big_claim_of_a_dead_client_keeps_nobody_out,
+                            a_silent_client_is_passed_over_and_its_hold_ends_before_its_row,
+                            goes_on_when_the_server_was_restarted, what_a_dead_client_left_is_swept_by_any_other,
+                            names_and_labels_are_bytes, leaves_nothing_behind_when_requests_are_late_twice_or_lost,
+                            every_row_is_of_a_claim_that_a_client_admits_to);
+
+}  // namespace mortise::inline v0::stores::sql::servers
