@@ -52,6 +52,7 @@ EVERY_STORE(audits);
 TEST_P(audits, find_nothing_of_a_claim_that_its_release_met) {
     constexpr int rounds = under_asan || under_tsan ? 40 : 200;
     struct round {
+        explicit round(int n) : name(std::to_string(n)) {}
         const std::string name;
         const claim_id id = claim_id::random();
         std::atomic<bool> answered{false};
@@ -60,7 +61,7 @@ TEST_P(audits, find_nothing_of_a_claim_that_its_release_met) {
     tapped_client mine{store_at_url()};
     mine.locks().acquire("warm").release();
     for (int n = 0; n < rounds && !HasFailure(); ++n) {
-        const auto now = std::make_shared<round>(std::to_string(n));
+        const auto now = std::make_shared<round>(n);
         std::latch together{2};
         std::thread releaser{[&] {
             together.arrive_and_wait();
