@@ -70,10 +70,6 @@ bool store_queries::renew(std::string_view name, const claim_id& id, spi::durati
 
 bool store_queries::break_lock(std::string_view name, token held, std::string_view why, std::error_code& ec) {
     base::check({.name = std::string(name), .options = {.label = std::string(why)}});
-    if (!policy_.cannot_list().empty()) {  // nor does it know a hold by its token
-        ec = errc::unsupported;
-        return false;
-    }
     const std::string note = "by " + host_ + " pid " + std::to_string(base::process_id()) + " (" + policy_.label() +
                              ")" + (why.empty() ? "" : ": " + std::string(why));
     const auto answer = ask_and_wait<spi::break_answer>(
@@ -82,6 +78,7 @@ bool store_queries::break_lock(std::string_view name, token held, std::string_vi
         },
         ec);
     if (answer == spi::break_answer::unknown) ec = errc::unreachable;
+    if (answer == spi::break_answer::unsupported) ec = errc::unsupported;
     return answer == spi::break_answer::broken;
 }
 

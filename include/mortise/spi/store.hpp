@@ -139,6 +139,7 @@ enum class break_answer {
     broken,
     not_held,  // somebody else holds the lock by now, or nobody
     unknown,
+    unsupported,  // the store cannot take a lock from its holder
 };
 
 using listed = held_lock;

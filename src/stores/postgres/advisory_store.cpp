@@ -259,7 +259,7 @@ public:
     }
     void list(spi::reply<spi::listing> done) override { done({.failed = errc::unsupported}); }
     void break_hold(const spi::break_request&, spi::reply<spi::break_answer> done) override {
-        done(spi::break_answer::unknown);  // never asked for: nothing is listed
+        done(spi::break_answer::unsupported);  // the server knows no tokens
     }
     void check(spi::reply<std::vector<finding>> done) override { claims_->check(std::move(done)); }
     std::string schema() const override { return advisory_schema(settings_); }
