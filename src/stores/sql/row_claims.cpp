@@ -73,6 +73,32 @@ spi::claim_answer not_understood() {
         .is = claim_is::unknown, .reason = errc::unreachable, .detail = "an answer of the database could not be read"};
 }
 
+row_claim_ptr made_for(const spi::claim_request& wanted) {
+    const base::line_entry entry{
+        .id = wanted.id, .capacity = wanted.capacity, .weight = wanted.weight, .instead_of = wanted.instead_of};
+    auto claim = std::make_shared<row_claim>(rules_of(entry));
+    claim->name = wanted.name;
+    claim->entry = entry;
+    claim->lease = wanted.lease.value_or(usual_lease);
+    claim->grace = wanted.renew == renew::on ? std::min<spi::duration>(claim->lease, push_grace) : claim->lease;
+    claim->label = wanted.label;
+    claim->detached = wanted.kept_by == kept_by::lease;
+    return claim;
+}
+
+// A claim of ours on another name: nothing of it is on this one.
+void remove_elsewhere(const std::shared_ptr<const row_parts>& parts, std::string_view name, const claim_id& id,
+                      spi::reply<spi::release_answer> done, deferred_calls& later) {
+    later([parts, bound = values{std::string(name), removal_record(id, 0), parts->session},
+           done = std::move(done)]() mutable {
+        parts->rows->run(parts->dialect.leave, std::move(bound),
+                         [done = std::move(done)](const result& answer) mutable {
+                             using enum spi::release_answer;
+                             done(!answer.how.ok() ? unknown : others_in(answer) ? taken_over : expired);
+                         });
+    });
+}
+
 }  // namespace
 
 row_claims::row_claims(std::shared_ptr<const row_parts> parts, row_waker_factory make_waker)
@@ -91,28 +117,14 @@ row_claim_ptr row_claims::known(const claim_id& id) const {
     return it != claims_.end() ? it->second : nullptr;
 }
 
-row_claim_ptr row_claims::record_of(const spi::claim_request& wanted) {
-    row_claim_ptr& claim = claims_[wanted.id];
-    if (claim) return claim;
-    const base::line_entry entry{
-        .id = wanted.id, .capacity = wanted.capacity, .weight = wanted.weight, .instead_of = wanted.instead_of};
-    claim = std::make_shared<row_claim>(rules_of(entry));
-    claim->name = wanted.name;
-    claim->entry = entry;
-    claim->lease = wanted.lease.value_or(usual_lease);
-    claim->grace = wanted.renew == renew::on ? std::min<spi::duration>(claim->lease, push_grace) : claim->lease;
-    claim->label = wanted.label;
-    claim->detached = wanted.kept_by == kept_by::lease;
-    return claim;
-}
-
 void row_claims::claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) {
     deferred_calls later;
     const std::scoped_lock guard{mutex_};
     if (!known(wanted.id) && released_.find(wanted.id, parts_->context.clock.now()) != nullptr)
         return later(
             [done = std::move(done)]() mutable { done({.is = claim_is::refused, .reason = errc::cancelled}); });
-    const row_claim_ptr claim = record_of(wanted);
+    row_claim_ptr claim = known(wanted.id);
+    if (!claim) claims_.emplace(wanted.id, claim = made_for(wanted));
     claim->queues = wanted.queue;
     claim->claimers.push_back(std::move(done));
     run(claim, claim->machine.ask(wanted.queue), later);
@@ -125,7 +137,7 @@ void row_claims::release(std::string_view name, const claim_id& id, spi::reply<s
     if (ended != nullptr)
         return later([done = std::move(done), reply = spi::release_answer(ended->answer)]() mutable { done(reply); });
     row_claim_ptr claim = known(id);
-    if (claim && claim->name != name) return remove_elsewhere(name, id, std::move(done), later);
+    if (claim && claim->name != name) return remove_elsewhere(parts_, name, id, std::move(done), later);
     if (!claim) {  // of another client: whoever made it, its row is to go
         const base::line_entry entry{.id = id};
         claim = std::make_shared<row_claim>(rules_of(entry));
@@ -473,19 +485,6 @@ void row_claims::removed(const std::string& name, const result& answer, deferred
             later);
     }
     watch_next(name, later);
-}
-
-// A claim of ours on another name: nothing of it is on this one.
-void row_claims::remove_elsewhere(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done,
-                                  deferred_calls& later) {
-    later([this, bound = values{std::string(name), removal_record(id, 0), parts_->session},
-           done = std::move(done)]() mutable {
-        parts_->rows->run(parts_->dialect.leave, std::move(bound),
-                          [done = std::move(done)](const result& answer) mutable {
-                              using enum spi::release_answer;
-                              done(!answer.how.ok() ? unknown : others_in(answer) ? taken_over : expired);
-                          });
-    });
 }
 
 // Of a name the waker watches for the first claim only.

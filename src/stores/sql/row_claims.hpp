@@ -69,13 +69,10 @@ private:
     void remove(const row_claim_ptr& claim, const action& what, deferred_calls& later);
     void send_removals(const std::string& name, deferred_calls& later);
     void removed(const std::string& name, const result& answer, deferred_calls& later);
-    void remove_elsewhere(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done,
-                          deferred_calls& later);
     void watch_next(const std::string& name, deferred_calls& later);
     void old_gone(const row_claim_ptr& claim, deferred_calls& later);
     void retry_later(const row_claim_ptr& claim, spi::duration pause);
     row_claim_ptr known(const claim_id& id) const;
-    row_claim_ptr record_of(const spi::claim_request& wanted);
     template <class Then>
     void ask(const row_claim_ptr& claim, ticket of, const statement& what, values bound, deferred_calls& later,
              Then then);
