@@ -63,11 +63,7 @@ std::optional<refusal> claim_policy::not_promised(const claim& wanted) const {
 }
 
 std::string claim_policy::cannot_list() const {
-    if (promises_.lists) return {};
-    return "the " + promises_.store +
-           " store does not promise lists of locks, and knows no hold by its token; its README says how to find a "
-           "holder "
-           "and how to end it";
+    return promises_.lists ? std::string{} : "the " + promises_.store + " store does not promise lists of locks";
 }
 
 std::optional<spi::duration> claim_policy::lease_of(const claim_options& o) const {
