@@ -3,6 +3,7 @@
 
 #include <mortise/config.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,11 +16,12 @@ void append_percent_encoded(std::string& to, char byte);
 // Appends the text, with those of its bytes encoded for which `encoded(byte)` is true. To be decoded it must be true of '%'.
 template <class Which>
 void append_percent_encoded(std::string& to, std::string_view text, const Which& encoded) {
-    for (const char c : text) {
-        if (encoded(c))
-            append_percent_encoded(to, c);
-        else
-            to += c;
+    while (!text.empty()) {
+        const auto stop = std::ranges::find_if(text, encoded);
+        to.append(text.begin(), stop);
+        if (stop == text.end()) return;
+        append_percent_encoded(to, *stop);
+        text = {stop + 1, text.end()};
     }
 }
 

@@ -23,6 +23,9 @@ using release_is = spi::release_answer;
 // A line that is fought over changes between reading and writing. After so many times, whoever asks decides.
 constexpr int most_tries = 8;
 
+// One event is seldom followed by more.
+constexpr std::size_t usual_actions = 4;
+
 // So long does a claim that does not queue give claims of the same client to leave the line.
 constexpr std::chrono::seconds longest_linger{2};
 
@@ -34,7 +37,7 @@ spi::claim_answer cancelled() {
 // header, and they lead to each other.
 class step {
 public:
-    step(const queued_claim::rules& of, facts& now) : rules_(of), now_(now) {}
+    step(const queued_claim::rules& of, facts& now) : rules_(of), now_(now) { out_.reserve(usual_actions); }
 
     queued_claim::actions done() { return std::move(out_); }
 
@@ -71,7 +74,7 @@ public:
                 if (line.verdict.to_be_stamped) return request(kind::stamp, phase::stamping);
                 return grant();
             case is::may_exchange:
-                return request(kind::exchange, phase::exchanging, line.verdict);
+                return request(kind::exchange, phase::exchanging, verdict_of(line));
             case is::waits:
                 old_stays();
                 if (now_.queue) return wait(line);
@@ -126,9 +129,11 @@ public:
         now_.look_again = false;
         tell(kind::unwatch);
         tell(kind::watch_hold);
-        spi::claim_answer yes{.is = claim_is::granted, .grant = {.counter = now_.counter}};
-        if (now_.asked) return answer(std::move(yes));
-        out_.push_back({.what = kind::granted, .answer_is = std::move(yes)});
+        auto yes = std::make_shared<spi::claim_answer>();
+        yes->is = claim_is::granted;
+        yes->grant.counter = now_.counter;
+        out_.push_back({.what = now_.asked ? kind::answer : kind::granted, .answer_is = std::move(yes)});
+        now_.asked = false;
     }
 
     // It is known who holds, if anybody wants to know.
@@ -143,7 +148,7 @@ public:
 
     // Not to be: its entry goes, and then that is said.
     void withdraw(spi::claim_answer because) {
-        now_.because = std::move(because);
+        now_.because = std::make_shared<spi::claim_answer>(std::move(because));
         remove(phase::withdrawing);
     }
 
@@ -201,7 +206,7 @@ public:
         now_.entry_unanswered = false;  // what is late was made harmless
         now_.entry_on_its_way = 0;
         if (how.took_place) old_gone();
-        if (now_.is == phase::withdrawing) return end_with(std::exchange(now_.because, {}));
+        if (now_.is == phase::withdrawing) return end_with(*std::exchange(now_.because, {}));
         if (ours && now_.ended != facts::end::by_time) return left(release_is::released);
         settle(how.others);
     }
@@ -271,17 +276,23 @@ public:
 
     void answer(spi::claim_answer what) {
         if (!std::exchange(now_.asked, false)) return;
-        out_.push_back({.what = kind::answer, .answer_is = std::move(what)});
+        out_.push_back({.what = kind::answer, .answer_is = std::make_shared<spi::claim_answer>(std::move(what))});
     }
 
     void tell(kind what) { out_.push_back({.what = what}); }
 
 private:
-    void request(kind what, phase next, const line_verdict& verdict = {}) {
+    using verdict_ptr = std::shared_ptr<const line_verdict>;
+
+    void request(kind what, phase next, verdict_ptr verdict = {}) {
         now_.is = next;
         now_.request = what;
         now_.pending = ++now_.last;
-        out_.push_back({.what = what, .ticket = now_.pending, .asked = now_.asked, .verdict = verdict});
+        out_.push_back({.what = what, .ticket = now_.pending, .asked = now_.asked, .verdict = std::move(verdict)});
+    }
+
+    static verdict_ptr verdict_of(const queued_claim::line_view& line) {
+        return std::make_shared<line_verdict>(line.verdict);
     }
 
     void read(phase next) { request(kind::read, next); }
@@ -303,13 +314,14 @@ private:
     }
 
     void wait(const queued_claim::line_view& line) {
-        out_.push_back({.what = kind::watch, .verdict = line.verdict});
-        if (now_.asked && rules_.describes) return request(kind::describe, phase::describing, line.verdict);
+        verdict_ptr verdict = verdict_of(line);
+        out_.push_back({.what = kind::watch, .verdict = verdict});
+        if (now_.asked && rules_.describes) return request(kind::describe, phase::describing, std::move(verdict));
         described();
     }
 
     void busy(const queued_claim::line_view& line) {
-        if (rules_.describes) return request(kind::describe, phase::describing, line.verdict);
+        if (rules_.describes) return request(kind::describe, phase::describing, verdict_of(line));
         not_to_be({.is = claim_is::busy, .standing = line.standing});
     }
 
@@ -339,7 +351,7 @@ private:
     // Not known, or not allowed. Without an entry, only its lease is left, which ends by itself.
     void not_withdrawn(const spi::claim_answer& why) {
         const bool only_a_lease = now_.entry == presence::absent && !may_come_back();
-        if (why.is == claim_is::refused || only_a_lease) return end_with(std::exchange(now_.because, {}));
+        if (why.is == claim_is::refused || only_a_lease) return end_with(*std::exchange(now_.because, {}));
         now_.is = now_.core_knows == told::queued ? phase::waiting : phase::inside;
         if (now_.asked) return answer(why);
         tell(kind::retry);

@@ -59,6 +59,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -136,13 +137,14 @@ public:
             if_unchanged,  // only if nobody has come since it was seen
         };
         where how = where::at_end;
-        bool asked = false;             // read: somebody waits for an answer
-        bool late = false;              // remove
-        bool again = false;             // remove
-        bool there = false;             // remove: it was seen in the line
-        line_verdict verdict{};         // exchange, watch
-        spi::claim_answer answer_is{};  // answer, granted
+        bool asked = false;  // read: somebody waits for an answer
+        bool late = false;   // remove
+        bool again = false;  // remove
+        bool there = false;  // remove: it was seen in the line
         spi::release_answer released_as = spi::release_answer::unknown;
+        // Few actions have these, and stores copy actions.
+        std::shared_ptr<const line_verdict> verdict{};         // exchange, describe, watch
+        std::shared_ptr<const spi::claim_answer> answer_is{};  // answer, granted
     };
     using actions = std::vector<action>;
 
@@ -206,7 +208,7 @@ public:
         std::optional<spi::time_point> lingers_since{};
         std::uint64_t counter = 0;
         spi::standing standing{};
-        spi::claim_answer because{};  // while it withdraws
+        std::shared_ptr<const spi::claim_answer> because{};  // while it withdraws
     };
 
     explicit queued_claim(const rules& of) : rules_(of) {}

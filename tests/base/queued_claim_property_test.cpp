@@ -555,7 +555,7 @@ private:
     }
 
     void exchange(request& one, entry* mine) {
-        const auto& guards = one.what.verdict.guards;
+        const auto& guards = one.what.verdict->guards;
         entry* old = find(one.of->instead_of);
         const bool may = mine != nullptr && old != nullptr && floor_ == one.floor &&
                          std::ranges::all_of(guards, [&](const claim_id& id) { return find(id) != nullptr; });
@@ -609,7 +609,7 @@ private:
         switch (what.what) {
             case kind::watch:
                 of.watched.clear();
-                for (const claim_id& id : what.verdict.watch) {
+                for (const claim_id& id : what.verdict->watch) {
                     of.watched.push_back(id);
                     if (gone_at_[id] > of.revision) soon(of, [](queued_claim& m) { return m.woken(); });
                 }
@@ -628,10 +628,10 @@ private:
                 return;
             case kind::answer:
                 if (!std::exchange(of.asks, false)) return fail(of, "is answered, but nobody has asked");
-                return answered(of, what.answer_is);
+                return answered(of, *what.answer_is);
             case kind::granted:
                 if (of.core == core_is::asking) return fail(of, "is pushed a grant, but nobody was told that it waits");
-                return granted(of, what.answer_is.grant.counter);
+                return granted(of, what.answer_is->grant.counter);
             case kind::lost:
                 ++lost;
                 if (of.core == core_is::held) ended_.push_back({of.weight, of.counter});

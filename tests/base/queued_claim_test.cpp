@@ -100,8 +100,8 @@ TEST(queued_claim_test, a_free_lock_takes_one_request_each_way) {
     EXPECT_EQ(one.the(kind::enter).how, where::at_end);
     EXPECT_TRUE(one.claim.entry_sent(one.ticket));
     EXPECT_THAT(one.sees(standing_as(verdict::holds)), ElementsAre(kind::unwatch, kind::watch_hold, kind::answer));
-    EXPECT_EQ(one.the(kind::answer).answer_is.is, claim_is::granted);
-    EXPECT_EQ(one.the(kind::answer).answer_is.grant.counter, 7u);
+    EXPECT_EQ(one.the(kind::answer).answer_is->is, claim_is::granted);
+    EXPECT_EQ(one.the(kind::answer).answer_is->grant.counter, 7u);
     EXPECT_THAT(one(one.claim.release()), ElementsAre(kind::unwatch, kind::remove));
     EXPECT_FALSE(one.the(kind::remove).late);
     EXPECT_THAT(one(one.claim.removed(one.ticket, {.was_there = true})),
@@ -114,7 +114,7 @@ TEST(queued_claim_test, who_waits_watches_and_is_granted_by_a_push) {
     driven one;
     one.enter();
     EXPECT_THAT(one.sees(standing_as(verdict::waits)), ElementsAre(kind::watch, kind::answer));
-    EXPECT_EQ(one.the(kind::answer).answer_is.is, claim_is::queued);
+    EXPECT_EQ(one.the(kind::answer).answer_is->is, claim_is::queued);
     EXPECT_THAT(one(one.claim.woken()), ElementsAre(kind::read));
     EXPECT_FALSE(one.the(kind::read).asked);
     EXPECT_THAT(one.sees(standing_as(verdict::holds)), ElementsAre(kind::unwatch, kind::watch_hold, kind::granted));
@@ -139,7 +139,7 @@ TEST(queued_claim_test, a_hold_is_answered_from_memory) {
     driven one;
     one.hold();
     EXPECT_THAT(one(one.claim.ask(true)), ElementsAre(kind::answer));
-    EXPECT_EQ(one.the(kind::answer).answer_is.grant.counter, 7u);
+    EXPECT_EQ(one.the(kind::answer).answer_is->grant.counter, 7u);
 }
 
 TEST(queued_claim_test, who_does_not_queue_enters_an_empty_line_only) {
@@ -151,7 +151,7 @@ TEST(queued_claim_test, who_does_not_queue_enters_an_empty_line_only) {
     EXPECT_EQ(one.the(kind::enter).how, where::if_unchanged);
     ASSERT_TRUE(one.claim.entry_sent(one.ticket));
     EXPECT_THAT(one.sees(from_outside(verdict::waits)), ElementsAre(kind::answer, kind::unwatch, kind::forget));
-    EXPECT_EQ(one.the(kind::answer).answer_is.is, claim_is::busy);
+    EXPECT_EQ(one.the(kind::answer).answer_is->is, claim_is::busy);
 }
 
 TEST(queued_claim_test, a_line_that_is_fought_over_is_given_up_after_eight_times) {
@@ -163,7 +163,7 @@ TEST(queued_claim_test, a_line_that_is_fought_over_is_given_up_after_eight_times
         ASSERT_LT(++entries, 20);
     }
     EXPECT_EQ(entries, 8);
-    EXPECT_EQ(one.the(kind::answer).answer_is.is, claim_is::unknown);
+    EXPECT_EQ(one.the(kind::answer).answer_is->is, claim_is::unknown);
     EXPECT_THAT(one(one.claim.ask(false)), ElementsAre(kind::enter));
 }
 
@@ -171,7 +171,7 @@ TEST(queued_claim_test, looks_before_it_enters_if_that_is_cheaper) {
     driven one(queued_claim::rules{.looks_first = true});
     EXPECT_THAT(one(one.claim.ask(false)), ElementsAre(kind::read));
     EXPECT_THAT(one.sees(from_outside(verdict::waits)), ElementsAre(kind::answer, kind::unwatch, kind::forget));
-    EXPECT_EQ(one.the(kind::answer).answer_is.is, claim_is::busy);
+    EXPECT_EQ(one.the(kind::answer).answer_is->is, claim_is::busy);
 }
 
 TEST(queued_claim_test, waits_a_moment_for_claims_of_its_own_client_to_leave) {
@@ -194,7 +194,7 @@ TEST(queued_claim_test, who_stops_queueing_leaves_the_line_before_it_is_told_bus
     EXPECT_THAT(one.sees(standing_as(verdict::waits)), ElementsAre(kind::remove));
     EXPECT_THAT(one(one.claim.removed(one.ticket, {.was_there = true})),
                 ElementsAre(kind::answer, kind::unwatch, kind::forget));
-    EXPECT_EQ(one.the(kind::answer).answer_is.is, claim_is::busy);
+    EXPECT_EQ(one.the(kind::answer).answer_is->is, claim_is::busy);
 }
 
 TEST(queued_claim_test, another_kind_is_refused_once_its_entry_has_gone) {
@@ -204,7 +204,7 @@ TEST(queued_claim_test, another_kind_is_refused_once_its_entry_has_gone) {
     view.verdict.capacity = 1;
     EXPECT_THAT(one.sees(view), ElementsAre(kind::remove));
     one(one.claim.removed(one.ticket, {.was_there = true}));
-    EXPECT_EQ(one.the(kind::answer).answer_is.reason, errc::kind_mismatch);
+    EXPECT_EQ(one.the(kind::answer).answer_is->reason, errc::kind_mismatch);
 }
 
 TEST(queued_claim_test, who_cannot_be_granted_any_more_while_it_waits_is_lost) {
@@ -226,7 +226,7 @@ TEST(queued_claim_test, is_stamped_and_confirmed_before_it_counts) {
     EXPECT_THAT(one.sees(view), ElementsAre(kind::stamp));
     EXPECT_THAT(one(one.claim.stamped(one.ticket, 12)), ElementsAre(kind::confirm));
     one(one.claim.confirmed(one.ticket));
-    EXPECT_EQ(one.the(kind::answer).answer_is.grant.counter, 12u);
+    EXPECT_EQ(one.the(kind::answer).answer_is->grant.counter, 12u);
 }
 
 TEST(queued_claim_test, describes_who_holds_for_whoever_asks_only) {
@@ -234,7 +234,7 @@ TEST(queued_claim_test, describes_who_holds_for_whoever_asks_only) {
     one.enter();
     EXPECT_THAT(one.sees(standing_as(verdict::waits)), ElementsAre(kind::watch, kind::describe));
     EXPECT_THAT(one(one.claim.described(one.ticket, {.place = 3})), ElementsAre(kind::answer));
-    EXPECT_EQ(one.the(kind::answer).answer_is.standing.place, 3u);
+    EXPECT_EQ(one.the(kind::answer).answer_is->standing.place, 3u);
     one(one.claim.woken());
     EXPECT_THAT(one.sees(standing_as(verdict::waits)), ElementsAre(kind::watch));
 }
@@ -307,7 +307,7 @@ TEST(queued_claim_test, a_release_does_not_wait_for_what_is_under_way) {
     one.enter();
     const auto entry = one.ticket;
     EXPECT_THAT(one(one.claim.release()), ElementsAre(kind::answer, kind::unwatch, kind::remove));
-    EXPECT_EQ(one.the(kind::answer).answer_is.reason, errc::cancelled);
+    EXPECT_EQ(one.the(kind::answer).answer_is->reason, errc::cancelled);
     EXPECT_TRUE(one.the(kind::remove).late);
     EXPECT_THAT(one(one.claim.seen(entry, standing_as(verdict::holds), start)), IsEmpty());
     EXPECT_THAT(one(one.claim.removed(one.ticket, {.was_there = true})),
@@ -408,7 +408,7 @@ TEST(queued_claim_test, a_refusal_is_final) {
     driven one;
     one.enter();
     EXPECT_THAT(one.fails(fate::not_done, denied()), ElementsAre(kind::answer, kind::unwatch, kind::forget));
-    EXPECT_EQ(one.the(kind::answer).answer_is.reason, errc::denied);
+    EXPECT_EQ(one.the(kind::answer).answer_is->reason, errc::denied);
 }
 
 TEST(queued_claim_test, a_refusal_is_told_even_if_its_lease_cannot_be_ended) {
@@ -416,7 +416,7 @@ TEST(queued_claim_test, a_refusal_is_told_even_if_its_lease_cannot_be_ended) {
     one.enter();
     EXPECT_THAT(one.fails(fate::not_done, denied()), ElementsAre(kind::remove));
     EXPECT_THAT(one.fails(fate::unsure), ElementsAre(kind::answer, kind::unwatch, kind::forget));
-    EXPECT_EQ(one.the(kind::answer).answer_is.reason, errc::denied);
+    EXPECT_EQ(one.the(kind::answer).answer_is->reason, errc::denied);
 }
 
 TEST(queued_claim_test, a_read_that_nobody_waits_for_is_repeated) {
@@ -442,7 +442,7 @@ TEST(queued_claim_test, whoever_asks_after_a_release_is_cancelled) {
     one.hold();
     one(one.claim.release());
     EXPECT_THAT(one(one.claim.ask(true)), ElementsAre(kind::answer));
-    EXPECT_EQ(one.the(kind::answer).answer_is.reason, errc::cancelled);
+    EXPECT_EQ(one.the(kind::answer).answer_is->reason, errc::cancelled);
 }
 
 }  // namespace

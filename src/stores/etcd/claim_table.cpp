@@ -99,9 +99,9 @@ void claim_table::forget(const record& claim) {
 
 claim_keys claim_table::keys_of(std::string_view name, const claim_id& id, std::optional<unsigned> slot) const {
     const key_layout& keys = parts_->keys;
-    return {.folder = keys.folder_of(name),
-            .key = slot ? keys.key_of(name, me_, *slot) : keys.key_of(name, id),
-            .gone_key = keys.gone_key_of(id)};
+    claim_keys at{.folder = keys.folder_of(name), .key = {}, .gone_key = keys.gone_key_of(id)};
+    at.key = slot ? keys.key_in(at.folder, me_, *slot) : keys.key_in(at.folder, id);
+    return at;
 }
 
 claim_id claim_table::line_id_of(const claim_id& id) const {

@@ -114,17 +114,15 @@ void claims::on(const record& claim, Event event, const line_snapshot* found) {
         now.todo = event(claim->machine);
         now.on = claim->on;
         for (const action& what : now.todo) {
-            if (what.what == kind::answer)
-                std::ranges::move(std::exchange(claim->asked, {}), std::back_inserter(now.asked));
-            if (what.what == kind::released)
-                std::ranges::move(std::exchange(claim->released, {}), std::back_inserter(now.released));
+            if (what.what == kind::answer) now.asked = std::exchange(claim->asked, {});
+            if (what.what == kind::released) now.released = std::exchange(claim->released, {});
             if (what.what == kind::watch_hold) claim->was_held = true;
         }
     }
-    carry_out(claim, std::move(now), found);
+    carry_out(claim, now, found);
 }
 
-void claims::carry_out(const record& claim, step now, const line_snapshot* found) {
+void claims::carry_out(const record& claim, step& now, const line_snapshot* found) {
     for (const action& what : now.todo) {
         switch (what.what) {
             case kind::enter:
@@ -153,7 +151,7 @@ void claims::carry_out(const record& claim, step now, const line_snapshot* found
                 });
                 break;
             case kind::watch:
-                line_watch_->watch(claim, what.verdict, *found);
+                line_watch_->watch(claim, *what.verdict, *found);
                 break;
             case kind::unwatch:
                 line_watch_->stop(claim);
@@ -194,18 +192,18 @@ void claims::carry_out(const record& claim, step now, const line_snapshot* found
                 break;
         }
     }
-    tell(claim, std::move(now));
+    tell(claim, now);
 }
 
 // The core, after all else: it may ask for the next thing at once.
-void claims::tell(const record& claim, step now) {
+void claims::tell(const record& claim, step& now) {
     for (const action& what : now.todo) {
         switch (what.what) {
             case kind::answer:
-                for (auto& each : std::exchange(now.asked, {})) each(with_terms(what.answer_is, now.on));
+                for (auto& each : now.asked) each(with_terms(*what.answer_is, now.on));
                 break;
             case kind::granted: {
-                const spi::claim_answer given = with_terms(what.answer_is, now.on);
+                const spi::claim_answer given = with_terms(*what.answer_is, now.on);
                 if (given.is == claim_is::granted) parts_->context.events.granted(claim->name, claim->id, given.grant);
                 break;
             }
@@ -213,7 +211,7 @@ void claims::tell(const record& claim, step now) {
                 parts_->context.events.lost(claim->name, claim->id);
                 break;
             case kind::released:
-                for (auto& each : std::exchange(now.released, {})) each(what.released_as);
+                for (auto& each : now.released) each(what.released_as);
                 break;
             default:
                 break;
@@ -340,7 +338,7 @@ void claims::exchange(const record& claim, const action& what, const line_snapsh
     changed.at.place = old.at.stands_at();
     changed.at.stamped = true;
     std::vector<const stored_claim*> guards;
-    for (const claim_id& id : what.verdict.guards) guards.push_back(found.find(id));
+    for (const claim_id& id : what.verdict->guards) guards.push_back(found.find(id));
     parts_->cluster->ask(
         method::txn, exchange_request(claim->at, changed.value(), lease_of_it->id, old.key, guards, found.floor),
         parts_->settings.timeout,

@@ -59,8 +59,8 @@ private:
     };
     template <class Event>
     void on(const record& claim, Event event, const line_snapshot* found = nullptr);
-    void carry_out(const record& claim, step now, const line_snapshot* found);
-    void tell(const record& claim, step now);
+    void carry_out(const record& claim, step& now, const line_snapshot* found);
+    void tell(const record& claim, step& now);
     void remember(std::string_view name, const claim_id& id, spi::release_answer reply);
     spi::claim_answer with_terms(spi::claim_answer reply, const std::shared_ptr<lease>& lease_of_it) const;
     void failed(const record& claim, ticket of, machine::fate what, const spi::claim_answer& why);

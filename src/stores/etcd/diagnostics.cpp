@@ -170,7 +170,8 @@ void diagnose(const settings& how, const std::shared_ptr<members>& cluster, spi:
     // are keys, rights may be for some of them, and only what is beside them is asked for.
     const key_layout keys{how};
     const claim_id nobody = claim_id::random();
-    const claim_keys none{keys.folder_of("doctor"), keys.key_of("doctor", nobody), keys.gone_key_of(nobody)};
+    const std::string folder = keys.folder_of("doctor");
+    const claim_keys none{folder, keys.key_in(folder, nobody), keys.gone_key_of(nobody)};
     cluster->ask(method::txn, keys.native() ? leave_request(none, {}, false, 0) : read_request(none.gone_key),
                  how.timeout, [all, how](const rpc_result& reply, const std::string&) {
                      if (reply.is == rpc_result::verdict::refused) {

@@ -19,8 +19,8 @@ TEST(etcd_names, are_read_back_from_keys) {
     const key_layout keys{settings{}};
     const claim_id id = claim_id::random();
     for (const std::string name : {"a", "a/b", "%", "a%2Fb", "/", "\xc3\xa4 b"}) {
-        EXPECT_EQ(keys.name_in(keys.key_of(name, id)), name);
-        EXPECT_EQ(keys.name_in(keys.key_of(name, "client", 3)), name);
+        EXPECT_EQ(keys.name_in(keys.key_in(keys.folder_of(name), id)), name);
+        EXPECT_EQ(keys.name_in(keys.key_in(keys.folder_of(name), "client", 3)), name);
     }
     EXPECT_FALSE(keys.name_in(keys.gone_key_of(id)));
     EXPECT_FALSE(keys.name_in("other/a/" + id.hex()));

@@ -27,22 +27,22 @@ std::string hex_of(std::int64_t lease) {
 std::string key_layout::folder_of(std::string_view name) const {
     if (!native_) return std::string(name) + "/";
     std::string folder;
-    folder.reserve(prefix_.size() + name.size() + longest_rest);  // a key begins as its folder
+    folder.reserve(prefix_.size() + name.size() + 2);
     folder.append(prefix_) += '/';
     base::append_percent_encoded(folder, name, [](char c) { return c == '/' || c == '%'; });
     folder += '/';
     return folder;
 }
 
-std::string key_layout::key_of(std::string_view name, const claim_id& id) const {
-    return folder_of(name) + (native_ ? id.hex() : hex_of(lease_of(id)));
+std::string key_layout::key_in(std::string_view folder, const claim_id& id) const {
+    return std::string(folder) + (native_ ? id.hex() : hex_of(lease_of(id)));
 }
 
-std::string key_layout::key_of(std::string_view name, std::string_view client, unsigned n) const {
-    std::string key = folder_of(name);
-    key.append(client) += '.';
-    key += std::to_string(n);
-    return key;
+std::string key_layout::key_in(std::string_view folder, std::string_view client, unsigned n) {
+    std::string key;
+    key.reserve(folder.size() + longest_rest);
+    key.append(folder).append(client) += '.';
+    return key += std::to_string(n);
 }
 
 std::optional<std::uint64_t> key_layout::lease_in(std::string_view rest) {

@@ -26,8 +26,8 @@ public:
     bool native() const noexcept { return native_; }
 
     std::string folder_of(std::string_view name) const;  // ends in a slash
-    std::string key_of(std::string_view name, const claim_id& id) const;
-    std::string key_of(std::string_view name, std::string_view client, unsigned n) const;
+    std::string key_in(std::string_view folder, const claim_id& id) const;
+    static std::string key_in(std::string_view folder, std::string_view client, unsigned n);
 
     // concurrency: the lease in a key, after its folder. None: there is none.
     static std::optional<std::uint64_t> lease_in(std::string_view rest);

@@ -262,14 +262,14 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
     const claim_id& id = claim->entry.id;
     switch (what.what) {
         case action_kind::answer: {
-            spi::claim_answer reply = what.answer_is;
+            spi::claim_answer reply = *what.answer_is;
             if (reply.is != claim_is::granted) return claim->answer(reply, later);
             reply.grant = claim->grant(reply.grant.counter);
             claim->answer(reply, later);
             return watch_next(claim->name, later);
         }
         case action_kind::granted:
-            later([this, claim, grant = claim->grant(what.answer_is.grant.counter)] {
+            later([this, claim, grant = claim->grant(what.answer_is->grant.counter)] {
                 parts_->context.events.granted(claim->name, claim->entry.id, grant);
             });
             return watch_next(claim->name, later);
@@ -282,7 +282,7 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
         case action_kind::watch:
             waiters_.add(*claim);
             if (waker_ && (claim->entry.instead_of != claim_id{} || waiters_.first(claim->name) == id))
-                waker_->watch(id, what.verdict.watch);
+                waker_->watch(id, what.verdict->watch);
             return;
         case action_kind::unwatch:
             waiters_.remove(*claim);
@@ -391,7 +391,7 @@ void row_claims::line_read(const row_claim_ptr& claim, ticket of, std::int64_t m
 void row_claims::exchange(const row_claim_ptr& claim, const action& what, const row_line& line, deferred_calls& later) {
     if (const row_claim_ptr old = known(claim->entry.instead_of)) old->machine.yield();
     std::string guards;
-    for (const claim_id& id : what.verdict.guards) guards += bytes_of(id);
+    for (const claim_id& id : what.verdict->guards) guards += bytes_of(id);
     move(claim, what, claim->entry.instead_of, std::move(guards), line.floor, later);
 }
 

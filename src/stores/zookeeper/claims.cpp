@@ -182,7 +182,7 @@ void claims::run(const claim_ptr& claim, const machine::actions& actions, deferr
         if (action.ticket != 0)
             request(claim, action, later, line);
         else if (action.what == action_kind::watch)
-            for (const claim_id& id : action.verdict.watch) watch(claim, id, *line);
+            for (const claim_id& id : action.verdict->watch) watch(claim, id, *line);
         else if (action.what == action_kind::linger)
             watch_leavers(claim, *line);
         else
@@ -217,7 +217,7 @@ void claims::tell(const claim_ptr& claim, const machine::action& action, deferre
     const spi::time_point now = context_.clock.now();
     switch (action.what) {
         case action_kind::answer: {
-            spi::claim_answer reply = action.answer_is;
+            spi::claim_answer reply = *action.answer_is;
             if (reply.is == claim_is::granted) reply.grant = grant_of(*claim);
             return claim->answer(reply, later);
         }
@@ -331,10 +331,10 @@ void claims::adopt(const claim_ptr& claim, machine::ticket ticket, const std::st
 }
 
 void claims::describe(const claim_ptr& claim, const machine::action& action, const line_listing& line) {
-    const node_name* first = action.verdict.holder ? line.find(*action.verdict.holder) : nullptr;
+    const node_name* first = action.verdict->holder ? line.find(*action.verdict->holder) : nullptr;
     look_up_holder(servers_, first != nullptr ? claim->line + "/" + first->name : std::string{},
-                   [this, claim, ticket = action.ticket, place = action.verdict.place](const request_status&,
-                                                                                       std::optional<holder> found) {
+                   [this, claim, ticket = action.ticket, place = action.verdict->place](const request_status&,
+                                                                                        std::optional<holder> found) {
                        deferred_calls later;
                        const std::scoped_lock guard{mutex_};
                        run(claim, claim->machine.described(ticket, {.holder = std::move(found), .place = place}),
@@ -347,7 +347,7 @@ void claims::exchange(const claim_ptr& claim, const machine::action& action, con
     using kind = session::operation::kind;
     const claim_id& old_id = claim->entry.instead_of;
     std::vector<session::operation> all{{.is = kind::set, .path = claim->line, .version = line.floor.version}};
-    for (const claim_id& id : action.verdict.guards) {
+    for (const claim_id& id : action.verdict->guards) {
         const bool goes = id == claim->entry.id || id == old_id;
         all.push_back({.is = goes ? kind::remove : kind::check, .path = claim->line + "/" + line.find(id)->name});
     }
