@@ -37,7 +37,7 @@ _mortise() {
             ;;
         *)
             case $verb in
-                bench) COMPREPLY=($(compgen -W 'uncontended parallel contended processes handoff holding crowd' -- "$word")) ;;
+                bench) COMPREPLY=($(compgen -W 'uncontended parallel contended processes readers handoff holding crowd' -- "$word")) ;;
             esac
             ;;
     esac

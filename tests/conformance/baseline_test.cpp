@@ -29,6 +29,8 @@ using kind = baseline::kind;
 TEST_P(baseline_of_store, covers_a_lock_and_a_hand_over) {
     EXPECT_FALSE(all(kind::lock).empty() && all(kind::round_trip).empty());
     EXPECT_FALSE(all(kind::ping_pong).empty());
+    const bool served = url().find("://") != std::string::npos;
+    EXPECT_EQ(all(kind::trip).size(), served ? 1U : 0U);
     std::set<std::string> names;
     for (const baseline& each : baselines_of(url()).all) {
         EXPECT_FALSE(each.name.empty());
@@ -79,16 +81,17 @@ TEST_P(baseline_of_store, at_two_places_does_not_meet) {
     }
 }
 
-TEST_P(baseline_of_store, of_kind_round_trip_answers_everybody) {
-    for (const baseline& each : all(kind::round_trip)) {
-        const auto one = each.open("round-trip", 0);
-        const auto other = each.open("round-trip", 0);
-        one->lock();
-        other->lock();
-        other->unlock();
-        one->unlock();
-        each.clear("round-trip");
-    }
+TEST_P(baseline_of_store, of_kind_round_trip_or_trip_answers_everybody) {
+    for (const kind which : {kind::round_trip, kind::trip})
+        for (const baseline& each : all(which)) {
+            const auto one = each.open("round-trip", 0);
+            const auto other = each.open("round-trip", 0);
+            one->lock();
+            other->lock();
+            other->unlock();
+            one->unlock();
+            each.clear("round-trip");
+        }
 }
 
 TEST_P(baseline_of_store, of_kind_ping_pong_alternates) {

@@ -114,6 +114,7 @@ TEST_F(bench_program, gives_every_figure_on_host) {
         EXPECT_EQ(all.metrics.at(each), figures_of(each)) << each;
         EXPECT_THAT(all.compared.at(each), ::testing::Contains(R"("rate")")) << each;
     }
+    EXPECT_EQ(all.compared.at("readers").count(R"("rate")"), 1U);
     for (const char* metric : {R"("p50")", R"("p99")"}) EXPECT_EQ(all.compared.at("handoff").count(metric), 1U);
     for (const char* metric : {R"("processor per renewal")", R"("client processors")", R"("client memory per hold")",
                                R"("store memory per hold")", R"("lost")"})
@@ -131,6 +132,7 @@ TEST_F(bench_program, names_what_memory_cannot_do) {
     const gathered all = gather(got.out);
     for (const char* each : {"uncontended", "parallel", "contended"})
         EXPECT_EQ(all.metrics.at(each), figures_of(each)) << each;
+    EXPECT_EQ(all.metrics.count("readers"), 1U);
     EXPECT_EQ(all.metrics.count("handoff"), 1U);
     EXPECT_EQ(all.metrics.count("holding"), 1U);
     EXPECT_EQ(all.skipped.size(), 2U);
@@ -150,6 +152,33 @@ TEST_F(bench_program, puts_several_stores_in_one_table_and_draws_them) {
     const std::string drawn = content(picture);
     EXPECT_THAT(drawn, ::testing::StartsWith("<svg "));
     EXPECT_THAT(drawn, HasSubstr("memory: std::mutex"));
+}
+
+TEST_F(bench_program, compares_stores_in_one_table_with_their_promises) {
+    const std::string host = "host:" + store_;
+    const line given{"bench", "--quick", "--seconds", "0.01", "--compare", "memory:", host};
+    const outcome got = mortise(given);
+    ASSERT_EQ(got.code, 0) << got.err;
+    for (const std::string& text : {std::string{"16 readers"}, host + " (host) is asked over no network",
+                                    "\n" + host + "\n  exclusion: ", std::string{"ends: The process ends"}})
+        EXPECT_THAT(got.out, HasSubstr(text));
+    line for_programs = given;
+    for_programs.emplace_back("--json");
+    std::map<std::string, std::set<std::string>> subjects;
+    std::map<std::string, std::string> processes;
+    for (const object& one : parsed_lines(mortise(for_programs).out)) {
+        const std::string workload = workload_of(one);
+        if (one.count("skipped") != 0) continue;
+        if (workload == "promises") processes[one.at("store")] = one.at("processes");
+        if (workload == "comparison") subjects[one.at("store")].insert(one.at("subject"));
+    }
+    const std::set<std::string> all{
+        R"("pair")",           R"("hand-off")",      R"("contended")",       R"("contended, no hand-over")",
+        R"("reads, no lock")", R"("reads, shared")", R"("reads, exclusive")"};
+    for (const std::string& each : {std::string{"memory:"}, host}) EXPECT_EQ(subjects["\"" + each + "\""], all) << each;
+    EXPECT_EQ(processes.at(R"("memory:")"), "false");
+    EXPECT_EQ(processes.at("\"" + host + "\""), "true");
+    EXPECT_THAT(leftovers(), IsEmpty());
 }
 
 TEST_F(bench_program, refuses_what_it_does_not_know) {

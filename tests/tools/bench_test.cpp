@@ -1,12 +1,16 @@
 // What the figures of `mortise bench` are made of, on data whose answers are known.
+#include "tools/mortise/bench/comparison.hpp"
 #include "tools/mortise/bench/figures.hpp"
 #include "tools/mortise/bench/histogram.hpp"
 #include "tools/mortise/bench/scenario.hpp"
 #include "tools/mortise/bench/statistics.hpp"
 #include "tools/mortise/bench/svg.hpp"
 
+#include <mortise/error.hpp>
+
 #include <cmath>
 #include <limits>
+#include <map>
 #include <regex>
 #include <sstream>
 
@@ -234,6 +238,81 @@ TEST(scenarios, compare_with_a_baseline_of_the_same_store) {
         EXPECT_EQ(plan.entrants.front().lock.name, "std::mutex");
         for (const entrant& each : plan.entrants) EXPECT_EQ(each.baseline, 0U);
     }
+}
+
+TEST(scenarios, of_readers_compare_with_no_lock) {
+    subject_stores stores;
+    stores.push_back(std::make_unique<subject_store>("memory:"));
+    const std::vector<scenario> all = scenarios("readers", stores, {});
+    ASSERT_EQ(all.size(), 2U);
+    for (const scenario& plan : all) {
+        EXPECT_TRUE(plan.left_out.empty());
+        ASSERT_EQ(plan.entrants.size(), 3U);
+        EXPECT_EQ(plan.entrants.front().lock.name, "no lock");
+        for (const entrant& each : plan.entrants) EXPECT_EQ(each.baseline, 0U);
+    }
+}
+
+TEST(scenarios, of_readers_name_a_store_that_has_none) {
+    const char* const exclusive = "etcd://127.0.0.1:1?protocol=concurrency";
+    subject_stores stores;
+    try {
+        stores.push_back(std::make_unique<subject_store>(exclusive));
+    } catch (const mortise::error&) {
+        GTEST_SKIP() << "this build has no etcd";
+    }
+    for (const scenario& plan : scenarios("readers", stores, {})) {
+        EXPECT_TRUE(plan.entrants.empty());
+        ASSERT_EQ(plan.left_out.size(), 1U);
+        EXPECT_EQ(plan.left_out.front().what, plan.workload);
+        EXPECT_THAT(plan.left_out.front().reason, HasSubstr(stores.front()->shown()));
+        EXPECT_THAT(plan.left_out.front().reason, HasSubstr("has no shared locks"));
+    }
+}
+
+TEST(comparisons, count_in_trips_and_name_what_a_store_cannot_do) {
+    subject_stores stores;
+    stores.push_back(std::make_unique<subject_store>("memory:"));
+    try {
+        stores.push_back(std::make_unique<subject_store>("etcd://127.0.0.1:1?protocol=concurrency"));
+    } catch (const mortise::error&) {
+        GTEST_SKIP() << "this build has no etcd";
+    }
+    const scenario plan = comparison(stores, {});
+    std::map<std::string, std::string> compared;  // of etcd
+    for (const entrant& each : plan.entrants) {
+        if (each.baseline) {
+            EXPECT_EQ(plan.entrants[*each.baseline].store, each.store);
+        }
+        if (each.store == stores.back().get())
+            compared[each.lock.name] = each.baseline ? plan.entrants[*each.baseline].lock.name : "";
+    }
+    const std::map<std::string, std::string> expected{{"trip", ""},
+                                                      {"pair", "trip"},
+                                                      {"hand-off", "trip"},
+                                                      {"contended", "trip"},
+                                                      {"reads, no lock", ""},
+                                                      {"contended, no hand-over", "trip"},
+                                                      {"reads, exclusive", "reads, no lock"}};
+    EXPECT_EQ(compared, expected);
+    ASSERT_EQ(plan.left_out.size(), 2U);
+    EXPECT_THAT(plan.left_out.front().reason, HasSubstr("memory: (memory) is asked over no network"));
+    EXPECT_THAT(plan.left_out.back().reason, HasSubstr("has no shared locks"));
+}
+
+TEST(comparisons, are_a_table_for_people) {
+    subject_stores stores;
+    stores.push_back(std::make_unique<subject_store>("memory:"));
+    figure one{.store = "memory:",
+               .workload = "comparison",
+               .subject = "pair",
+               .metric = {"time", unit::nanoseconds, true},
+               .value = {4560, 4000, 5000}};
+    one.ratio = spread{2.5, 2, 3};
+    std::ostringstream out;
+    print_comparison(out, stores, {one});
+    EXPECT_THAT(out.str(), HasSubstr("memory:     -   4.56 us   2.50"));
+    EXPECT_THAT(out.str(), HasSubstr("ends: The process ends"));
 }
 
 TEST(scenarios, measure_a_store_without_a_baseline_alone_and_say_so) {

@@ -1,5 +1,6 @@
 #include "bench.hpp"
 
+#include "comparison.hpp"
 #include "crew.hpp"
 #include "figures.hpp"
 #include "held_claims.hpp"
@@ -32,6 +33,10 @@ public:
             out_ << std::thread::hardware_concurrency() << " processors; median of " << how_.runs
                  << " runs in turn (least - most)\n";
         }
+        if (how_.workloads.empty() && stores_.size() > 1) {
+            compare_stores();
+            return true;
+        }
         for (const std::string_view each : workloads()) {
             if (!how_.workloads.empty() &&
                 std::find(how_.workloads.begin(), how_.workloads.end(), each) == how_.workloads.end())
@@ -44,8 +49,19 @@ public:
     }
 
 private:
+    void compare_stores() {
+        const scenario plan = comparison(stores_, how_);
+        const std::vector<figure> taken = figures_of(plan);
+        if (!how_.json) return print_comparison(out_, stores_, taken);
+        show(taken);
+        for (const auto& each : stores_) out_ << json_of(*each) << "\n";
+        out_.flush();
+    }
+
+    void measure(const scenario& plan) { show(figures_of(plan)); }
+
     // All entrants of all stores in turn, then their figures.
-    void measure(const scenario& plan) {
+    std::vector<figure> figures_of(const scenario& plan) {
         for (const scenario::omission& each : plan.left_out) leave_out(each);
         std::vector<std::vector<outcome>> taken(plan.entrants.size());
         for (int run = 0; run < how_.runs; ++run)
@@ -69,7 +85,7 @@ private:
             for (const outcome& one : taken[i]) waits.waits.add(one.waits);
             distributions_.push_back(waits);
         }
-        show(all);
+        return all;
     }
 
     outcome measure(const scenario& plan, const entrant& each, int run) const {
@@ -191,8 +207,8 @@ private:
 }  // namespace
 
 std::span<const std::string_view> workloads() {
-    static constexpr std::array<std::string_view, 7> all{"uncontended", "parallel", "contended", "processes",
-                                                         "handoff",     "holding",  "crowd"};
+    static constexpr std::array<std::string_view, 8> all{"uncontended", "parallel", "contended", "processes",
+                                                         "readers",     "handoff",  "holding",   "crowd"};
     return all;
 }
 

@@ -2,6 +2,7 @@
 
 #include <mortise/error.hpp>
 #include <mortise/mutex.hpp>
+#include <mortise/shared_mutex.hpp>
 
 #include <system_error>
 #include <utility>
@@ -28,6 +29,27 @@ public:
 
 private:
     mortise::mutex mutex_;
+};
+
+class reader_end final : public mortise::baseline_end {
+public:
+    reader_end(mortise::client& locks, const std::string& name, const mortise::claim_options& claim)
+        : mutex_(locks, name, claim) {}
+    void lock() override { mutex_.lock_shared(); }
+    void unlock() override {
+        std::error_code ec;
+        mutex_.unlock_shared(ec);
+        expect_released(ec);
+    }
+
+private:
+    mortise::shared_mutex mutex_;
+};
+
+class empty_end final : public mortise::baseline_end {
+public:
+    void lock() override {}
+    void unlock() override {}
 };
 
 class handle_end final : public mortise::baseline_end {
@@ -69,6 +91,16 @@ contender mutex_on(const std::string& store, const names& where, mortise::client
 contender handle_on(const std::string& store, const names& where, mortise::client_options how,
                     mortise::claim_options claim) {
     return made<handle_end>("mortise, acquire/release", store, where, std::move(how), std::move(claim));
+}
+
+contender reader_on(const std::string& store, const names& where) {
+    return made<reader_end>("mortise::shared_mutex, shared", store, where, {}, {});
+}
+
+contender no_lock() {
+    contender one{.name = "no lock", .ours = false};
+    one.open = [] { return [](int) { return std::make_unique<empty_end>(); }; };
+    return one;
 }
 
 contender baseline_on(const mortise::baseline& beside, const names& where) {

@@ -40,6 +40,12 @@ contender mutex_on(const std::string& store, const names& where, mortise::client
 contender handle_on(const std::string& store, const names& where, mortise::client_options how = {},
                     mortise::claim_options claim = {});
 
+// The shared side of mortise::shared_mutex.
+contender reader_on(const std::string& store, const names& where);
+
+// Excludes nobody and asks nobody.
+contender no_lock();
+
 contender baseline_on(const mortise::baseline& one, const names& where);
 
 }  // namespace bench

@@ -80,6 +80,7 @@ void take_turns(contest_board& board, mortise::baseline_end& lock, int number, c
             if (timed && last != number && handed != 0) mine.handovers.add(got - handed);
         }
         if (timed && phase != rushing) mine.waits.add(got - asked);  // also of who got it too late to count
+        if (shape.inside) shape.inside();
         if (timed) board.handed.store(now(), std::memory_order_relaxed);
         lock.unlock();
         if (timed && shape.lanes() == 1 && phase == measuring) mine.pairs.add(now() - asked);

@@ -19,6 +19,7 @@ struct contest_shape {
     bool contended = false;
     // Looking at the clock costs as much as some locks do. Where nobody waits, one time of so many is looked at.
     int timed_every = 1;
+    std::function<void()> inside{};  // what is done between lock() and unlock(); none: nothing
 
     int lanes() const { return processes * threads; }
 };

@@ -45,8 +45,6 @@ const char* name_of(unit one) {
     return "";
 }
 
-using row = std::vector<std::string>;
-
 std::string range(const spread& of, unit in) {
     return "(" + readable(of.least, in) + " - " + readable(of.most, in) + ")";
 }
@@ -56,6 +54,8 @@ std::size_t width_of(const std::string& text) {
     return static_cast<std::size_t>(
         std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
+
+}  // namespace
 
 void print_rows(std::ostream& out, const std::vector<row>& rows) {
     row widest(rows.front().size());
@@ -70,8 +70,6 @@ void print_rows(std::ostream& out, const std::vector<row>& rows) {
         out << line << "\n";
     }
 }
-
-}  // namespace
 
 std::string bar::described() const {
     return (is == side::at_least ? "at least " : "at most ") + three_digits(limit);

@@ -56,6 +56,10 @@ std::string readable(double value, unit of);
 
 std::string json_of(const figure& one);
 
+// Text in columns, the first flush left and the others flush right. All rows have as many.
+using row = std::vector<std::string>;
+void print_rows(std::ostream& out, const std::vector<row>& rows);
+
 // The figures of one workload: a row for each subject, a column for each metric. Several stores stand below each other.
 void print_table(std::ostream& out, const std::vector<figure>& of_one_workload);
 

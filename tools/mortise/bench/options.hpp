@@ -10,7 +10,7 @@ namespace bench {
 
 struct options {
     std::vector<std::string> stores{};     // addresses; several stand in one table
-    std::vector<std::string> workloads{};  // empty: all
+    std::vector<std::string> workloads{};  // empty: all, or of several stores a comparison
     int runs = 5;
     std::chrono::nanoseconds time = std::chrono::milliseconds{300};  // of one run
     bool quick = false;                                              // short runs, to try it

@@ -3,7 +3,10 @@
 #include "contest.hpp"
 #include "statistics.hpp"
 
+#include <array>
 #include <atomic>
+#include <cstdint>
+#include <thread>
 #include <utility>
 
 #include <unistd.h>
@@ -51,13 +54,6 @@ void note_missing_baseline(scenario& plan, const subject_store& store) {
     if (store.baselines.all.empty())
         plan.left_out.push_back(
             {&store, plan.workload + ": baseline", store.shown() + " has no baseline, so it is measured alone"});
-}
-
-// The store is asked for each turn: no hand-over between threads of a process.
-contender each_asks(const subject_store& store, const names& where, mortise::order order = mortise::order::any) {
-    contender made = mutex_on(store.url, where, {.hand_over_turns = 1}, {.order = order});
-    made.name += no_hand_over;
-    return made;
 }
 
 bool reaches(scenario& plan, const subject_store& store, int processes) {
@@ -129,6 +125,47 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
         if (one_for_all && of.name == "least share") return bar{bar::side::at_least, 0.5, false};
         if (one_for_all && of.name == "most share") return bar{bar::side::at_most, 2, false};
         return std::nullopt;
+    };
+    return plan;
+}
+
+// A read of some words that all readers share.
+void read_words() {
+    static const std::array<std::atomic<std::uint64_t>, 64> words{};
+    std::uint64_t sum = 0;
+    for (const auto& each : words) sum += each.load(std::memory_order_relaxed);
+    static_cast<void>(sum);
+}
+
+// Threads that only read: without a lock, with the shared side of one, and one after the other.
+scenario readers(std::string workload, void (*read)(), const subject_stores& stores, const options& how) {
+    const contest_shape shape{.threads = 16, .inside = read};
+    scenario plan{.workload = std::move(workload),
+                  .metrics = {{"rate", unit::per_second, true},
+                              {"p50", unit::nanoseconds},
+                              {"p99", unit::nanoseconds},
+                              {"longest wait", unit::nanoseconds},
+                              {"least share", unit::share},
+                              {"most share", unit::share}},
+                  .lanes = shape.lanes()};
+    for (const auto& store : stores) {
+        if (store->promises().most_capacity < 2) {
+            plan.left_out.push_back({store.get(), plan.workload,
+                                     store->shown() + " (" + store->promises().store + ") has no shared locks"});
+            continue;
+        }
+        const names where{fresh_name(plan.workload)};
+        const names alone{fresh_name(plan.workload)};
+        const std::size_t compared_with = plan.entrants.size();
+        plan.entrants.push_back({store.get(), no_lock(), compared_with});
+        plan.entrants.push_back({store.get(), reader_on(store->url, where), compared_with});
+        plan.entrants.push_back({store.get(), mutex_on(store->url, alone), compared_with});
+    }
+    plan.run = [=, time = how.time](const entrant& each) {
+        const contest_result one = contest(each.lock, shape, time);
+        return outcome{{one.grants, one.waits.percentile(0.5), one.waits.percentile(0.99), one.waits.percentile(0.999),
+                        one.least_share, one.most_share},
+                       one.waits};
     };
     return plan;
 }
@@ -230,6 +267,16 @@ scenario crowd(const subject_stores& stores, const options& how) {
 
 }  // namespace
 
+contender each_asks(const subject_store& store, const names& where, mortise::order order) {
+    contender made = mutex_on(store.url, where, {.hand_over_turns = 1}, {.order = order});
+    made.name += no_hand_over;
+    return made;
+}
+
+void read_row() {
+    std::this_thread::sleep_for(1ms);
+}
+
 std::optional<std::size_t> entrant::baseline_of(const metric& what) const {
     return pushes && what.name.ends_with("switches") ? pushes : baseline;
 }
@@ -265,6 +312,10 @@ std::vector<scenario> scenarios(std::string_view workload, const subject_stores&
     if (workload == "processes") {
         add("processes, 4 processes x 1 thread, 1 name", {.processes = 4}, false);
         add("processes, 4 processes x 4 threads, 1 name", {.processes = 4, .threads = 4}, false);
+    }
+    if (workload == "readers") {
+        all.push_back(readers("readers, 16 threads, 64 words each", read_words, stores, how));
+        all.push_back(readers("readers, 16 threads, 1 ms each", read_row, stores, how));
     }
     if (workload == "handoff")
         for (const placement where : {placement::together, placement::apart})

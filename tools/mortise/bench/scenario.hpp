@@ -68,6 +68,12 @@ struct scenario {
 // What the workload of that name is made of. All but `holding`, which is no contest.
 std::vector<scenario> scenarios(std::string_view workload, const subject_stores& stores, const options& how);
 
+// mortise::mutex that asks the store for each turn: no hand-over between threads of a process.
+contender each_asks(const subject_store& store, const names& where, mortise::order order = mortise::order::any);
+
+// A read of 1 ms, as of a row of a database.
+void read_row();
+
 // Nobody else's names, not even those of a bench beside this one.
 std::string fresh_name(std::string_view workload);
 

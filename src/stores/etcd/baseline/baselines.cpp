@@ -69,6 +69,20 @@ std::unique_ptr<baseline_end> claim_end_at(const settings& config, const std::st
     return std::make_unique<request_end>(config, method::txn, std::move(enter), mine.key);
 }
 
+// What the member that is asked knows of a key, without asking the others.
+class read_end final : public baseline_end {
+public:
+    read_end(const settings& config, const std::string& place)
+        : cluster_(config),
+          read_(encoded(rpc::range_request{.key = folder_of(config, place), .of_this_member = true})) {}
+    void lock() override { cluster_.ask(method::range, read_); }
+    void unlock() override { lock(); }
+
+private:
+    grpc_client cluster_;
+    const std::string read_;
+};
+
 void put(txn_request& into, const std::string& key) {
     into.success.emplace_back(rpc::put_request{.key = key});
 }
@@ -186,6 +200,14 @@ baselines make_baselines(const base::url& address) {
                          [config](const std::string& place, unsigned) {
                              check_baseline_place(place);
                              return claim_end_at(config, place);
+                         },
+                     .clear = clear},
+                    {.name = "Range, serializable",
+                     .is = baseline::kind::trip,
+                     .open =
+                         [config](const std::string& place, unsigned) {
+                             check_baseline_place(place);
+                             return std::make_unique<read_end>(config, place);
                          },
                      .clear = clear},
                     {.name = "Watch ping-pong",

@@ -112,7 +112,7 @@ baselines make_baselines(const base::url& address) {
                              return std::make_unique<get_lock_end>(how, place);
                          },
                          nothing});
-    found.all.push_back({"a statement", baseline::kind::round_trip,
+    found.all.push_back({"a statement", baseline::kind::trip,
                          [how](const std::string& place, unsigned) -> std::unique_ptr<baseline_end> {
                              check_baseline_place(place);
                              return std::make_unique<trip_end>(how);

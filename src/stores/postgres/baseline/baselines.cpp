@@ -220,7 +220,7 @@ baselines make_baselines(const base::url& address) {
     const auto nothing = [](const std::string&) {};
     baselines found;
     found.all.push_back({"pg_advisory_lock and nextval", baseline::kind::lock, opened<advisory_end>(config), nothing});
-    found.all.push_back({"SELECT 1", baseline::kind::round_trip, opened<trip_end>(config), nothing});
+    found.all.push_back({"SELECT 1", baseline::kind::trip, opened<trip_end>(config), nothing});
     found.all.push_back(
         {"NOTIFY ping-pong", baseline::kind::ping_pong, opened<notify_end>(config), [config](const std::string& place) {
              try {

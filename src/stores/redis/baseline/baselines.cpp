@@ -76,6 +76,18 @@ private:
     resp_client line_;
 };
 
+// An account with the least rights may not PING; to be told so takes the same trip.
+class ping_end final : public baseline_end {
+public:
+    ping_end(const settings& config, const std::string& place) : line_(config, place) { append(ping_, {"PING"}); }
+    void lock() override { line_.ask(ping_); }
+    void unlock() override { lock(); }
+
+private:
+    std::string ping_;
+    resp_client line_;
+};
+
 // One side publishes a message; the other receives it, blocked on its subscription.
 class push_end final : public baseline_end {
 public:
@@ -239,6 +251,9 @@ baselines make_baselines(const base::url& address) {
         found.all.push_back({"SET NX, compare and delete", baseline::kind::round_trip,
                              [config](const std::string& place, unsigned) { return checked<set_end>(config, place); },
                              [](const std::string&) {}});
+    found.all.push_back({"PING", baseline::kind::trip,
+                         [config](const std::string& place, unsigned) { return checked<ping_end>(config, place); },
+                         [](const std::string&) {}});
     found.all.push_back(
         {"publish ping-pong", baseline::kind::ping_pong,
          [config](const std::string& place, unsigned side) { return checked<push_end>(config, place, side); },

@@ -37,6 +37,16 @@ private:
     std::string node_;
 };
 
+class exists_end final : public baseline_end {
+public:
+    explicit exists_end(const settings& config) : line_(config) {}
+    void lock() override { line_.exists("/"); }
+    void unlock() override { lock(); }
+
+private:
+    zookeeper_client line_;
+};
+
 // One side deletes a node that the other watches. The node of a side exists while the other has the turn.
 class watch_end final : public baseline_end {
 public:
@@ -109,6 +119,12 @@ baselines make_baselines(const base::url& address) {
                              return std::make_unique<node_end>(config, place);
                          },
                          cleared});
+    found.all.push_back({"exists", baseline::kind::trip,
+                         [config](const std::string& place, unsigned) -> std::unique_ptr<baseline_end> {
+                             check_baseline_place(place);
+                             return std::make_unique<exists_end>(config);
+                         },
+                         [](const std::string&) {}});
     found.all.push_back({"watch ping-pong", baseline::kind::ping_pong,
                          [config](const std::string& place, unsigned side) -> std::unique_ptr<baseline_end> {
                              check_baseline_place(place);
