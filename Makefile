@@ -1,5 +1,5 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test install uninstall asan tsan storms failovers interop peers bench docs reference sizes format tidy ci clean
+.PHONY: quickstart test install uninstall asan tsan storms failovers interop peers compare bench docs reference sizes format tidy ci clean
 
 BUILD = build
 PREFIX = /usr/local
@@ -57,6 +57,11 @@ peers:
 	@. .ci/lib.sh && need default-jdk-headless libcurator-recipes-java golang-go golang-etcd-server-dev
 	@./test -N >/dev/null
 	@tests/peers/run
+
+# Every store on a server of its own, on loopback and with 0.5 ms a trip; writes the tables of docs/choosing.md. Five minutes.
+compare:
+	@./test -N >/dev/null
+	@build/tests/compare_stores build/mortise docs/choosing.md '--seconds 0.2'
 
 # host: beside flock(2), a robust mutex and a futex ping-pong.
 bench:

@@ -17,8 +17,10 @@
 #include <utility>
 #include <vector>
 
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 
 namespace mortise::testing {
 
@@ -53,7 +55,7 @@ public:
     // For work.
     struct fault {
         bool swallowed = false;
-        std::chrono::milliseconds delay{0};
+        std::chrono::nanoseconds delay{0};
         std::optional<std::size_t> cut_after{};
         std::size_t seen = 0;
     };
@@ -96,10 +98,12 @@ private:
     };
 
     void run() {
+        ::prctl(PR_SET_TIMERSLACK, 1);  // a delay is a fraction of a millisecond
         while (!stopping_) {
             std::vector<pollfd> watched{{bell_.fd(), POLLIN, 0}};
             if (!frozen_) watch(watched);
-            ::poll(watched.data(), watched.size(), frozen_ ? -1 : patience());
+            const auto pause = frozen_ ? std::nullopt : patience();
+            ::ppoll(watched.data(), watched.size(), pause ? &*pause : nullptr, nullptr);
             std::uint64_t rung = 0;
             static_cast<void>(!::read(bell_.fd(), &rung, sizeof rung));
             if (!frozen_) move_on();
@@ -116,15 +120,16 @@ private:
             }
     }
 
-    // Until the next delayed chunk is due, in milliseconds; -1 without end.
-    int patience() const {
+    // Until the next delayed chunk is due; none: there is none.
+    std::optional<timespec> patience() const {
         const auto now = clock::now();
         auto next = clock::time_point::max();
         for (const connection& one : connections_)
             for (const stream& s : one.streams)
                 if (!s.waiting.empty() && s.waiting.front().due > now) next = std::min(next, s.waiting.front().due);
-        if (next == clock::time_point::max()) return -1;
-        return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(next - now).count());
+        if (next == clock::time_point::max()) return std::nullopt;
+        const auto whole = std::chrono::floor<std::chrono::seconds>(next - now);
+        return timespec{whole.count(), std::chrono::nanoseconds{next - now - whole}.count()};
     }
 
     void take_work() {
@@ -154,6 +159,9 @@ private:
         socket_handle client{::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
         if (!client) return false;
         socket_handle server = tcp_socket(SOCK_NONBLOCK);
+        const int at_once = 1;
+        for (const int end : {client.fd(), server.fd()})
+            ::setsockopt(end, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
         const sockaddr_in at = loopback(server_);
         const bool begun = ::connect(server.fd(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 ||
                            errno == EINPROGRESS;  // if it fails later, reading it does too
@@ -260,7 +268,7 @@ void tcp_proxy::cut_after(way which, std::size_t bytes) {
 void tcp_proxy::swallow(way which, bool on) {
     traffic_->do_work([&] { traffic_->fault_of(which).swallowed = on; });
 }
-void tcp_proxy::delay(way which, std::chrono::milliseconds by) {
+void tcp_proxy::delay(way which, std::chrono::nanoseconds by) {
     traffic_->do_work([&] { traffic_->fault_of(which).delay = by; });
 }
 void tcp_proxy::freeze() {

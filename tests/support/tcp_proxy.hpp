@@ -34,7 +34,7 @@ public:
     void swallow(way which, bool on = true);
 
     // Of what is sent from now on. Order is kept.
-    void delay(way which, std::chrono::milliseconds by);
+    void delay(way which, std::chrono::nanoseconds by);
 
     // Nothing moves and nothing ends. Connections are taken, as a network that lost its packets would not, but by the system
     // alone, as one to a stopped process is.

@@ -300,6 +300,16 @@ TEST(comparisons, count_in_trips_and_name_what_a_store_cannot_do) {
     EXPECT_THAT(plan.left_out.back().reason, HasSubstr("has no shared locks"));
 }
 
+TEST(comparisons, tell_stores_apart_that_are_shown_alike) {
+    subject_stores stores;
+    for (const char* address : {"memory:", "memory:", "host:/tmp/x"})
+        stores.push_back(std::make_unique<subject_store>(address));
+    tell_apart(stores);
+    EXPECT_EQ(stores[0]->shown(), "memory: (memory) #1");
+    EXPECT_EQ(stores[1]->shown(), "memory: (memory) #2");
+    EXPECT_EQ(stores[2]->shown(), "host:/tmp/x");
+}
+
 TEST(comparisons, are_a_table_for_people) {
     subject_stores stores;
     stores.push_back(std::make_unique<subject_store>("memory:"));

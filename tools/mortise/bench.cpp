@@ -83,10 +83,10 @@ const verb& bench_verb() {
                     {0, "check", "", "exit 1 if a figure misses its target"}},
         .words = {.least = 0, .most = 40, .usage = "[WORKLOAD...]"},
         .notes =
-            "WORKLOAD: uncontended, parallel, contended, processes, readers, handoff, holding,\n"
-            "crowd; default: all, or with --compare one table of the stores: their figures, in\n"
-            "time and in trips to the server, and their promises. Median of 5 alternating\n"
-            "runs; the longest wait is p99.9.\n",
+            "WORKLOAD: uncontended, parallel, contended, processes, readers, handoff,\n"
+            "holding, crowd; default: all, or with --compare one table of the stores: their\n"
+            "figures, in time and in trips to the server, and their promises. Median of 5\n"
+            "alternating runs; the longest wait is p99.9.\n",
         .examples = {"mortise bench uncontended --quick", "mortise bench --compare memory: host: --quick"},
         .perform = &perform,
     };

@@ -25,6 +25,7 @@ class program {
 public:
     program(const options& how, std::ostream& out) : how_(how), out_(out) {
         for (const std::string& each : how.stores) stores_.push_back(std::make_unique<subject_store>(each));
+        tell_apart(stores_);
     }
 
     bool run() {

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -290,6 +291,17 @@ std::vector<baseline> subject_store::baselines_of_kind(baseline::kind wanted) co
 std::vector<baseline> subject_store::lock_baselines() const {
     auto found = baselines_of_kind(baseline::kind::lock);
     return found.empty() ? baselines_of_kind(baseline::kind::round_trip) : found;
+}
+
+void tell_apart(const subject_stores& all) {
+    const auto add_to_doubles = [&](auto what) {
+        std::map<std::string, int> seen;
+        for (const auto& each : all) ++seen[each->label];
+        for (std::size_t i = 0; i < all.size(); ++i)
+            if (seen[all[i]->label] > 1) all[i]->label += what(i);
+    };
+    add_to_doubles([&](std::size_t i) { return " (" + all[i]->promises().store + ")"; });
+    add_to_doubles([](std::size_t i) { return " #" + std::to_string(i + 1); });
 }
 
 std::string fresh_name(std::string_view workload) {

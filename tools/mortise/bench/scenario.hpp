@@ -22,17 +22,22 @@ struct subject_store {
     std::string url;  // may hold a password; shown() does not
     mortise::client client;
     mortise::baselines baselines;
+    std::string label;
 
     explicit subject_store(const std::string& address)
-        : url(address), client(address), baselines(mortise::baselines_of(address)) {}
+        : url(address), client(address), baselines(mortise::baselines_of(address)), label(client.store()) {}
 
-    const std::string& shown() const { return client.store(); }
+    // Its address, without what it holds of secrets and options; tell_apart() adds to it.
+    const std::string& shown() const { return label; }
     const mortise::promises& promises() const { return client.promises(); }
     std::vector<mortise::baseline> baselines_of_kind(mortise::baseline::kind wanted) const;
     // What a lock and an unlock are compared with, the most telling first.
     std::vector<mortise::baseline> lock_baselines() const;
 };
 using subject_stores = std::vector<std::unique_ptr<subject_store>>;
+
+// Those that are shown alike, as strategies of one database are, are shown with what they promise to be, or with a number.
+void tell_apart(const subject_stores& all);
 
 // Of one run of one entrant: a value for each metric, not a number where the store does not count it.
 struct outcome {

@@ -1,0 +1,82 @@
+// compare_stores MORTISE PAGE: starts a server of each kind, lets `mortise bench --compare` measure them on loopback and with
+// 0.5 ms added to each trip, and writes the tables into the page. `make compare` runs it.
+#include "compare/compared_stores.hpp"
+#include "compare/database_claims.hpp"
+#include "compare/page.hpp"
+
+#include <mortise/client.hpp>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace mortise::compare {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string output_of(const std::string& command) {
+    FILE* const pipe = ::popen(command.c_str(), "re");
+    if (pipe == nullptr) throw std::runtime_error("cannot run " + command);
+    std::string text;
+    std::array<char, 4096> room{};
+    while (const std::size_t got = std::fread(room.data(), 1, room.size(), pipe)) text.append(room.data(), got);
+    if (::pclose(pipe) != 0) throw std::runtime_error(command + " failed");
+    return text;
+}
+
+std::string measure(const std::string& mortise, const std::vector<compared_stores::store>& stores,
+                    const std::string& options) {
+    std::string command = mortise + " bench --json " + options + " --compare";
+    std::vector<titled> rows;
+    for (const compared_stores::store& each : stores) {
+        command += " '" + each.url + "'";
+        rows.push_back({each.title, client{each.url}.store()});
+    }
+    return table_of(rows, figures_in(output_of(command)));
+}
+
+void run(const std::string& mortise, const std::string& page, const std::string& options) {
+    std::ifstream in{page};
+    const std::string before{std::istreambuf_iterator<char>{in}, {}};
+    static_cast<void>(with_results(before, ""));  // now rather than in five minutes
+
+    std::cout << "starting the servers" << std::endl;
+    compared_stores all;
+    std::cout << "measuring on loopback" << std::endl;
+    std::string results = "\n### On loopback\n\n" + measure(mortise, all.all(), options);
+    std::cout << "measuring with 0.5 ms a trip" << std::endl;
+    results += "\n### With 0.5 ms added to each trip\n\n" + measure(mortise, all.all(500us), options);
+    std::cout << "measuring what is said of databases" << std::endl;
+    results += "\n### Versions under conflict, on MariaDB\n\n" + table_of(conflicts(all, 1500ms));
+    results += "\n### Connections, on MariaDB\n\n" + table_of(connections(all)) + "\n";
+    std::cout << results;
+    std::ofstream out{page};
+    out << with_results(before, results);
+    if (!out.flush()) throw std::runtime_error("cannot write " + page);
+}
+
+}  // namespace
+}  // namespace mortise::compare
+
+int main(int count, char** words) {
+    if (count < 3 || count > 4) {
+        std::cerr << "usage: compare_stores MORTISE PAGE [OPTION OF BENCH]\n";
+        return 64;
+    }
+    ::setenv("MORTISE_SERVERS_WRITE_TO", "/var/tmp", 0);  // their files belong on a disk here
+    try {
+        mortise::compare::run(words[1], words[2], count == 4 ? words[3] : "");
+    } catch (const std::exception& e) {
+        std::cerr << "compare_stores: " << e.what() << "\n";
+        return 1;
+    }
+    return 0;
+}
