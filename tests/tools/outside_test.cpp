@@ -5,6 +5,7 @@
 #include <mortise/client.hpp>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -78,9 +79,9 @@ TEST_F(outside_command, watch_tells_machines_of_one_lock_only) {
 }
 
 TEST_F(outside_command, watch_of_a_store_that_is_not_there_is_an_error) {
-    const outcome got = mortise({"watch", "--for", "1s", "--store", "host:/proc/nothing"});
+    const outcome got = mortise({"watch", "--for", "1s", "--store", "host:" + (scratch_ / "nowhere/nothing")});
     EXPECT_EQ(got.code, 69);
-    EXPECT_THAT(got.err, HasSubstr("/proc/nothing"));
+    EXPECT_THAT(got.err, HasSubstr("nowhere/nothing"));
 }
 
 TEST_F(outside_command, breaks_the_hold_that_was_looked_at_and_leaves_a_record) {
@@ -104,7 +105,31 @@ TEST_F(outside_command, breaks_the_hold_that_was_looked_at_and_leaves_a_record) 
     EXPECT_THAT(as_json.out, StartsWith(R"({"name":"x","token":")" + mortise::to_string(next.token()) + '"'));
 }
 
+TEST_F(outside_command, looking_makes_nothing) {
+    for (const line& each : {line{"list"}, {"list", "--json"}, {"show", "x"}, {"doctor"}, {"watch", "--for", "0.3"}}) {
+        const outcome got = mortise(each);
+        EXPECT_EQ(got.code, 0) << each.front() << got.err;
+        EXPECT_FALSE(std::filesystem::exists(store_)) << each.front();
+    }
+    EXPECT_THAT(mortise({"doctor"}).out, HasSubstr("nothing is there yet"));
+    std::filesystem::create_directory(store_);
+    std::filesystem::permissions(store_, std::filesystem::perms::owner_all);
+    EXPECT_EQ(mortise({"list"}).code, 0);
+    EXPECT_TRUE(std::filesystem::is_empty(store_));
+}
+
+TEST_F(outside_command, a_watch_of_nothing_sees_what_is_made_later) {
+    child made = start({"watch", "--for", "20s", "--json"});
+    std::this_thread::sleep_for(300ms);
+    mortise::client locks{"host:" + store_};
+    const mortise::hold held = locks.acquire("late");
+    EXPECT_TRUE(eventually([&] { return content(scratch_ / "out").find(R"("name":"late")") != std::string::npos; }));
+    made.tell(SIGTERM);
+    made.wait();
+}
+
 TEST_F(outside_command, the_doctor_finds_a_healthy_store_healthy) {
+    static_cast<void>(mortise({"hold", "-n", "x"}));
     const outcome got = mortise({"doctor"});
     EXPECT_EQ(got.code, 0) << got.err;
     EXPECT_THAT(got.out, HasSubstr("good     in " + store_));
@@ -154,7 +179,7 @@ TEST_F(outside_command, a_store_of_one_process_is_refused) {
 }
 
 TEST_F(outside_command, the_cause_is_named_where_there_is_no_list) {
-    const outcome got = mortise({"list", "--store", "host:/proc/nothing"});
+    const outcome got = mortise({"list", "--store", "host:" + (scratch_ / "nowhere/nothing")});
     EXPECT_EQ(got.code, 69);
     EXPECT_THAT(got.err, HasSubstr("cannot make it"));
 }

@@ -88,12 +88,16 @@ std::vector<finding> contents(ledger& records) {
 
 }  // namespace
 
-std::vector<finding> diagnose(const store_directory& where, ledger& records) {
+std::vector<finding> diagnose(const store_directory& where, ledger* records) {
     std::vector<finding> found{location_of(where)};
+    if (records == nullptr) {
+        found.push_back({good, "nothing is there yet: the first claim makes it", {}});
+        return found;
+    }
     if (auto more = file_system_of(where)) found.push_back(*std::move(more));
     if (auto more = free_space_of(where)) found.push_back(*std::move(more));
-    found.push_back(slots_of(records));
-    for (auto& one : contents(records)) found.push_back(std::move(one));
+    found.push_back(slots_of(*records));
+    for (auto& one : contents(*records)) found.push_back(std::move(one));
     return found;
 }
 

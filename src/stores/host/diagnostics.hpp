@@ -11,6 +11,7 @@ namespace mortise::inline v0::stores::host {
 class ledger;
 struct store_directory;
 
-std::vector<finding> diagnose(const store_directory& where, ledger& records);
+// Without records if nobody has made any yet.
+std::vector<finding> diagnose(const store_directory& where, ledger* records);
 
 }  // namespace mortise::inline v0::stores::host

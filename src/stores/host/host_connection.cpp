@@ -43,6 +43,7 @@ void host_connection::join(process_slots::urgency when, std::function<void(bool 
 }
 
 std::shared_ptr<ledger> host_connection::records_to_read() const {
+    if (!is_open() && !where_.in_use()) return nullptr;
     auto records = is_open() ? ledger_ : open_ledger_to_read(where_);
     records->check_in_place();
     return records;

@@ -32,7 +32,7 @@ public:
     wake_pipes& pipes() const noexcept { return *pipes_; }
     session_id session() const noexcept { return session_; }
 
-    // The records for somebody who only reads, which needs no process slot.
+    // The records for somebody who only reads, which needs no process slot. Null: nobody has made any yet.
     std::shared_ptr<ledger> records_to_read() const;
 
     // Makes sure now and then that the files are still in place. Throws errc::unreachable.

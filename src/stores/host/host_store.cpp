@@ -330,6 +330,7 @@ void host_store::list(spi::reply<spi::listing> done) {
     spi::listing all;
     try {
         const auto records = link_.records_to_read();
+        if (!records) return done(std::move(all));
         ledger_access in{*records};
         const auto now = boot_clock::now();
         in.each([&](block_number n) {
@@ -374,7 +375,7 @@ void host_store::break_hold(const spi::break_request& which, spi::reply<spi::bre
 void host_store::check(spi::reply<std::vector<finding>> done) {
     std::vector<finding> found;
     try {
-        found = diagnose(link_.where(), *link_.records_to_read());
+        found = diagnose(link_.where(), link_.records_to_read().get());
     } catch (const std::exception& e) {
         found.push_back(
             {finding::grade::problem, e.what(), "mend what the message names; until then nothing is granted"});

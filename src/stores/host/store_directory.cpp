@@ -42,6 +42,25 @@ store_directory store_directory::of(const base::url& address) {
 int store_directory::open_directory() const {
     if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
         fail(directory, std::string("cannot make it: ") + std::strerror(errno));
+    return open_made();
+}
+
+bool store_directory::in_use() const {
+    struct stat is {};
+    if (::lstat(directory.c_str(), &is) != 0) {
+        const std::string above = directory.substr(0, directory.find_last_not_of('/') + 1);
+        const std::string parent = above.substr(0, above.rfind('/') + 1);
+        if (errno != ENOENT || ::access(parent.c_str(), W_OK | X_OK) != 0)
+            fail(directory, std::string("cannot make it: ") + std::strerror(errno));
+        return false;
+    }
+    const int fd = open_made();
+    const bool found = ::fstatat(fd, "locks", &is, 0) == 0;
+    ::close(fd);
+    return found;
+}
+
+int store_directory::open_made() const {
     const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | (shared ? 0 : O_NOFOLLOW));
     if (fd < 0) fail(directory, std::string("cannot open it: ") + std::strerror(errno));
     try {

@@ -22,7 +22,13 @@ struct store_directory {
 
     // Makes the directory if it is missing and checks it. Throws errc::unreachable with what to do.
     int open_directory() const;
+
+    // Whether anybody has made it and its records. Makes nothing, and throws as the above if it could not be made or used.
+    bool in_use() const;
     mode_t file_mode(int directory_fd) const;
+
+private:
+    int open_made() const;
 };
 
 }  // namespace mortise::inline v0::stores::host
