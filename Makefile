@@ -61,7 +61,7 @@ peers:
 # Every store on a server of its own, on loopback and with 0.5 ms a trip; writes the tables of docs/choosing.md. Five minutes.
 compare:
 	@./test -N >/dev/null
-	@build/tests/compare_stores build/mortise docs/choosing.md '--seconds 0.2'
+	@build/tests/compare_stores build/mortise docs/choosing.md '--seconds 0.15'
 
 # host: beside flock(2), a robust mutex and a futex ping-pong.
 bench:

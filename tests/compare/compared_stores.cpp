@@ -22,6 +22,9 @@ namespace stores = mortise::stores;
 const std::vector<std::string> etcd_on_disk{"--unsafe-no-fsync=false"};
 const std::vector<std::string> mariadb_on_disk{"--innodb-flush-method=fsync"};
 
+// A busy machine makes figures worse, and no more.
+const std::string patient = "timeout=20s";
+
 }  // namespace
 
 struct compared_stores::parts {
@@ -58,11 +61,11 @@ struct compared_stores::parts {
         return name;
     }
     std::string mariadb_at(const std::string& where, const std::string& name, const std::string& options) const {
-        return "mysql://mortise@" + where + "/" + name + "?password_file=" + password + options;
+        return "mysql://mortise@" + where + "/" + name + "?password_file=" + password + "&" + patient + options;
     }
     std::string postgres_at(const std::string& where, const std::string& options) {
-        return "postgres://postgres@" + where + "/postgres?password_file=" + password + options + "&schema=c" +
-               std::to_string(++schemas);
+        return "postgres://postgres@" + where + "/postgres?password_file=" + password + "&" + patient + options +
+               "&schema=c" + std::to_string(++schemas);
     }
 };
 
@@ -74,8 +77,8 @@ std::vector<compared_stores::store> compared_stores::all(std::chrono::nanosecond
     const std::string mariadb = p.at(p.mariadb.port(), trip);
     const std::string postgres = p.at(p.postgres.port(), trip);
     std::vector<store> all{
-        {"Redis", "redis://" + p.at(p.redis.node().port(), trip)},
-        {"etcd", "etcd://" + p.at(p.etcd.member(0).port(), trip)},
+        {"Redis", "redis://" + p.at(p.redis.node().port(), trip) + "?" + patient},
+        {"etcd", "etcd://" + p.at(p.etcd.member(0).port(), trip) + "?" + patient},
         {"ZooKeeper", "zookeeper://" + p.at(p.zookeeper[0].port(), trip) + "/compare" + std::to_string(++p.roots)},
         {"MariaDB, `row`", p.mariadb_at(mariadb, p.database(), "")},
         {"MariaDB, `get_lock`", p.mariadb_at(mariadb, p.database(), "&strategy=get_lock")},
