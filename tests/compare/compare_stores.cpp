@@ -1,5 +1,5 @@
 // compare_stores MORTISE PAGE: starts a server of each kind, lets `mortise bench --compare` measure them on loopback and with
-// 0.5 ms added to each trip, and writes the tables into the page. `make compare` runs it.
+// 0.5 ms added to each trip, and writes the tables into the page and a chart beside it. `make compare` runs it.
 #include "compare/compared_stores.hpp"
 #include "compare/database_claims.hpp"
 #include "compare/page.hpp"
@@ -32,15 +32,29 @@ std::string output_of(const std::string& command) {
     return text;
 }
 
-std::string measure(const std::string& mortise, const std::vector<compared_stores::store>& stores,
+struct measurement {
+    std::vector<titled> rows{};
+    figures taken{};
+
+    std::string table() const { return table_of(rows, taken); }
+};
+
+measurement measure(const std::string& mortise, const std::vector<compared_stores::store>& stores,
                     const std::string& options) {
     std::string command = mortise + " bench --json " + options + " --compare";
-    std::vector<titled> rows;
+    measurement made;
     for (const compared_stores::store& each : stores) {
         command += " '" + each.url + "'";
-        rows.push_back({each.title, client{each.url}.store()});
+        made.rows.push_back({each.title, client{each.url}.store()});
     }
-    return table_of(rows, figures_in(output_of(command)));
+    made.taken = figures_in(output_of(command));
+    return made;
+}
+
+void write(const std::string& file, const std::string& text) {
+    std::ofstream out{file};
+    out << text;
+    if (!out.flush()) throw std::runtime_error("cannot write " + file);
 }
 
 void run(const std::string& mortise, const std::string& page, const std::string& options) {
@@ -51,16 +65,17 @@ void run(const std::string& mortise, const std::string& page, const std::string&
     std::cout << "starting the servers" << std::endl;
     compared_stores all;
     std::cout << "measuring on loopback" << std::endl;
-    std::string results = "\n### On loopback\n\n" + measure(mortise, all.all(), options);
+    const measurement near = measure(mortise, all.all(), options);
     std::cout << "measuring with 0.5 ms a trip" << std::endl;
-    results += "\n### With 0.5 ms added to each trip\n\n" + measure(mortise, all.all(500us), options);
+    const measurement far = measure(mortise, all.all(500us), options);
     std::cout << "measuring what is said of databases" << std::endl;
-    results += "\n### Versions under conflict, on MariaDB\n\n" + table_of(conflicts(all, 1500ms));
-    results += "\n### Connections, on MariaDB\n\n" + table_of(connections(all)) + "\n";
+    const std::string results = "\n### With 0.5 ms added to each trip\n\n" + far.table() + "\n### On loopback\n\n" +
+                                near.table() + "\n### Versions under conflict, on MariaDB\n\n" +
+                                table_of(conflicts(all, 1500ms)) + "\n### Connections, on MariaDB\n\n" +
+                                table_of(connections(all)) + "\n";
     std::cout << results;
-    std::ofstream out{page};
-    out << with_results(before, results);
-    if (!out.flush()) throw std::runtime_error("cannot write " + page);
+    write(page, with_results(before, results));
+    write(page.substr(0, page.rfind('.')) + ".svg", chart_of("With 0.5 ms a trip", far.rows, far.taken));
 }
 
 }  // namespace

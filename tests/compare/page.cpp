@@ -1,5 +1,6 @@
 #include "compare/page.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -78,6 +79,54 @@ std::string table_of(const std::vector<titled>& rows, const figures& all) {
                 " |\n";
     }
     return text;
+}
+
+std::string chart_of(const std::string& title, const std::vector<titled>& rows, const figures& all) {
+    constexpr int left = 180;    // of the bars
+    constexpr int widest = 420;  // of them
+    constexpr int per_row = 46;
+    constexpr std::array<std::array<std::string_view, 3>, 2> bars{
+        {{"pair", "#4878a8", "lock and unlock"}, {"hand-off", "#6aa84f", "hand-off to another process"}}};
+    double most = 1;
+    for (const auto& [key, one] : all)
+        for (const auto& bar : bars)
+            if (key.second == bar[0]) most = std::max(most, one.nanoseconds);
+    const int height = 70 + per_row * static_cast<int>(rows.size());
+    std::string svg =
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"" + std::to_string(height) +
+        "\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
+    const auto write = [&](int x, int y, const std::string& text, const char* more = "") {
+        svg +=
+            "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\"" + more + ">" + text + "</text>\n";
+    };
+    const auto fill = [&](int x, int y, int width, std::string_view colour) {
+        svg += "<rect x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" width=\"" +
+               std::to_string(width) + "\" height=\"14\" fill=\"" + std::string(colour) + "\"/>\n";
+    };
+    write(12, 24, title, " font-weight=\"bold\"");
+    int at = left;
+    for (const auto& bar : bars) {
+        fill(at, 36, 14, bar[1]);
+        write(at + 20, 48, std::string(bar[2]));
+        at += 150;
+    }
+    int y = 66;
+    for (const titled& each : rows) {
+        std::string plain = each.title;
+        std::erase(plain, '`');
+        write(left - 10, y + 20, plain, " text-anchor=\"end\"");
+        int line = y;
+        for (const auto& bar : bars) {
+            if (const auto found = all.find({each.store, std::string(bar[0])}); found != all.end()) {
+                const int width = 1 + static_cast<int>(found->second.nanoseconds / most * widest);
+                fill(left, line, width, bar[1]);
+                write(left + width + 6, line + 12, readable(found->second.nanoseconds));
+            }
+            line += 16;
+        }
+        y += per_row;
+    }
+    return svg + "</svg>\n";
 }
 
 std::string with_results(const std::string& page, const std::string& results) {

@@ -28,6 +28,9 @@ struct titled {
 // One row for each. What was not measured is a dash.
 std::string table_of(const std::vector<titled>& rows, const figures& all);
 
+// The same as a picture, of the figures that a user waits for: lock and unlock, and the hand-off.
+std::string chart_of(const std::string& title, const std::vector<titled>& rows, const figures& all);
+
 // The page with what stands between its two marks replaced. Throws std::runtime_error if it has them not.
 std::string with_results(const std::string& page, const std::string& results);
 

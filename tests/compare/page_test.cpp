@@ -25,6 +25,12 @@ TEST(comparison_page, has_time_and_trips_in_a_cell_and_a_dash_where_nothing_is) 
     EXPECT_THAT(table, HasSubstr("\n| MariaDB | – | – | – | – | – | – | – |\n"));
 }
 
+TEST(comparison_page, draws_a_bar_for_each_that_was_measured) {
+    const std::string drawn = chart_of("all", {{"MariaDB, `row`", "redis://127.0.0.1:1"}}, figures_in(printed));
+    for (const char* text : {">MariaDB, row<", ">1.23 ms<", "width=\"421\"", "</svg>"})
+        EXPECT_THAT(drawn, HasSubstr(text));
+}
+
 TEST(comparison_page, keeps_what_stands_around_the_results) {
     const std::string page = "a\n<!-- make compare writes from here -->\nold\n<!-- to here -->\nb\n";
     EXPECT_EQ(with_results(page, "new\n"), "a\n<!-- make compare writes from here -->\nnew\n<!-- to here -->\nb\n");
