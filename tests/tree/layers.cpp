@@ -67,7 +67,7 @@ target in_quotes(std::string_view file, std::string_view header) {
     const std::string below_src = "src/" + std::string(header);
     if (const layer* found = layer_of(below_src)) return {found->folder, below_src};
     if (const layer* found = layer_of(header)) return {found->folder, std::string(header)};
-    for (std::string_view folder : {"support", "tree", "conformance", "storms", "asio"}) {
+    for (std::string_view folder : {"support", "tree", "conformance", "storms", "asio", "compare"}) {
         if (starts_folder(header, folder)) return {"tests", "tests/" + std::string(header)};
     }
     return {};
