@@ -64,7 +64,7 @@ protected:
         return answer;
     }
 
-    // Waits in the queue for a write, and says when it has it.
+    // Waits in the queue for a write, and says when it has it. Not for ever: a test that fails keeps the lock until it has gone.
     struct writer {
         std::atomic<bool> in{false};
         std::atomic<bool> leave{false};
@@ -72,7 +72,7 @@ protected:
 
         explicit writer(shared_mutex& lock)
             : thread([this, &lock] {
-                  lock.lock();
+                  if (!lock.try_lock_for(5 * plenty)) return;
                   in = true;
                   while (!leave) std::this_thread::sleep_for(1ms);
                   lock.unlock();
@@ -223,7 +223,10 @@ TEST_P(upgrades, an_upgrade_waits_for_the_readers_inside_and_nobody_comes_betwee
         std::this_thread::sleep_for(20ms);
         enough = true;
     }};
-    mine().upgrade();
+    // Until the one that was given up is settled, another is answered `unreachable`.
+    std::error_code ec;
+    EXPECT_TRUE(eventually([&] { return mine().upgrade(ec), ec != errc::unreachable; }, plenty));
+    ASSERT_FALSE(ec) << ec.message();
     EXPECT_FALSE(waits.in) << "an upgrade goes before everybody who waits";
     expect_later(token_of(mine().hold()), before);
     EXPECT_FALSE(free_for_reading());

@@ -309,7 +309,8 @@ advisory_table::actions advisory_table::unlocked(const claim_id& id, std::option
     if (one.busy && one.asked) tell(one, by_another(claim_is::busy), out);
     const bool released = one.released;
     const std::string name = one.name;
-    if (was_locked.value_or(false) || !released) {
+    // Released while its lease had it unlocked: whether somebody has the lock by now decides.
+    if ((was_locked.value_or(false) && !one.expired) || !released) {
         end(id, released ? std::optional{spi::release_answer::released} : std::nullopt, now, out);
         return out;
     }
@@ -412,6 +413,7 @@ advisory_table::actions advisory_table::expire(spi::time_point now) {
     for (auto& [id, one] : claims_) {
         if (one.is != phase::held || one.counted_from + one.lease > now) continue;
         one.is = phase::leaving;
+        one.expired = true;
         out.push_back({.what = action_kind::unlock, .id = id, .name = one.name, .where = one.where, .pid = one.pid});
     }
     return out;

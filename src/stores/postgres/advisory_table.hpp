@@ -129,6 +129,7 @@ private:
         bool asked = false;     // somebody waits for an answer
         bool released = false;  // somebody waits for the answer to its release, or has
         bool busy = false;      // it withdraws, to be answered busy
+        bool expired = false;   // its lease is over
         session where = main;
         std::int64_t pid = 0;
         std::uint64_t counter = 0;

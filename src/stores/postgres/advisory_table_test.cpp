@@ -112,5 +112,15 @@ TEST_F(advisory_sessions_of_claims, a_renewal_counts_for_the_session_that_answer
     EXPECT_EQ(shown(table_.expire(now_ + 27s)), "unlock");
 }
 
+TEST_F(advisory_sessions_of_claims, a_release_that_meets_the_end_of_its_lease_is_told_who_has_the_lock_by_then) {
+    ask(a_);
+    table_.tried(a_, taken(5), now_);
+    now_ += 27s;
+    EXPECT_EQ(shown(table_.expire(now_)), "unlock");
+    EXPECT_EQ(shown(table_.release("n", a_, now_)), "");
+    EXPECT_EQ(shown(table_.unlocked(a_, true, now_)), "look");
+    EXPECT_EQ(table_.looked(a_, true, now_)[0].released_as, spi::release_answer::taken_over);
+}
+
 }  // namespace
 }  // namespace mortise::inline v0::stores::postgres

@@ -53,14 +53,15 @@ void server::install() {
                                " --auth-root-authentication-method=normal --skip-test-db --skip-name-resolve"
                                " --innodb-log-file-size=8M --innodb-buffer-pool-size=8M";
     testing::fill_data_directory(home_ / "data", recipe, [&] {
-        const std::string command =
-            recipe + " --datadir=" + (home_ / "data") + " >" + (home_ / "install.log") + " 2>&1";
+        const std::string command = recipe + " --datadir=" + (home_ / "data") + " --tmpdir=" + home_.directory() +
+                                    " >" + (home_ / "install.log") + " 2>&1";
         if (std::system(command.c_str()) != 0)
             throw std::runtime_error("mariadb-install-db failed: " + text_of(home_ / "install.log"));
     });
 }
 
-// Small, and without waiting for disks: what is committed outlives the process, and no test lets the machine crash.
+// Small, and without waiting for disks: what is committed outlives the process, and no test lets the machine crash. A server that
+// starts removes the temporary tables that it finds, also another's: so each has its own place for them.
 std::vector<std::string> server::arguments() const {
     std::vector<std::string> all{::access(usual_place, X_OK) == 0 ? usual_place : "mariadbd",
                                  "--no-defaults",
@@ -69,6 +70,7 @@ std::vector<std::string> server::arguments() const {
                                  "--bind-address=127.0.0.1",
                                  "--socket=" + (home_ / "socket"),
                                  "--pid-file=" + (home_ / "pid"),
+                                 "--tmpdir=" + home_.directory(),
                                  "--skip-name-resolve",
                                  "--innodb-buffer-pool-size=16M",
                                  "--innodb-log-file-size=8M",
