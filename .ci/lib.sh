@@ -63,8 +63,8 @@ need_programs() {
             redis-server) programs='redis-server' text='Redis 7.0 or newer (redis-server and redis-cli)' ;;
             etcd-server) programs='etcd' text='etcd 3.4 or newer' ;;
             etcd-client) programs='etcdctl' text='etcdctl' ;;
-            postgresql) programs='postgres /usr/lib/postgresql/*/bin/postgres' text='PostgreSQL 14 or newer (the server)' ;;
-            mariadb-server) programs='mariadbd /usr/sbin/mariadbd' text='MariaDB 10.6 or newer (the server)' ;;
+            postgresql-15) programs='postgres /usr/lib/postgresql/*/bin/postgres' text='PostgreSQL 14 or newer (the server)' ;;
+            mariadb-server-core) programs='mariadbd /usr/sbin/mariadbd' text='MariaDB 10.6 or newer (the server)' ;;
             openssl) programs='openssl' text='the command openssl' ;;
             clang-*[0-9]) programs="$(echo "$package" | sed 's/^clang-\([0-9]*\)$/clang++-\1/') ${package%-*}" text=$package ;;
             *) continue ;; # libraries: CMake looks for them and says what it misses
