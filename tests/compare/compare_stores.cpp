@@ -15,6 +15,7 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace mortise::compare {
@@ -57,6 +58,17 @@ void write(const std::string& file, const std::string& text) {
     if (!out.flush()) throw std::runtime_error("cannot write " + file);
 }
 
+// A reader should know whether others used the machine.
+std::string circumstances() {
+    std::array<double, 3> load{};
+    if (::getloadavg(load.data(), 3) != 3) return {};
+    std::array<char, 160> text{};
+    std::snprintf(text.data(), text.size(),
+                  "\n%u processors; load average %.0f over the last five minutes (this alone makes about 2).\n",
+                  std::thread::hardware_concurrency(), load[1]);
+    return text.data();
+}
+
 void run(const std::string& mortise, const std::string& page, const std::string& options) {
     std::ifstream in{page};
     const std::string before{std::istreambuf_iterator<char>{in}, {}};
@@ -69,10 +81,10 @@ void run(const std::string& mortise, const std::string& page, const std::string&
     std::cout << "measuring with 0.5 ms a trip" << std::endl;
     const measurement far = measure(mortise, all.all(500us), options);
     std::cout << "measuring what is said of databases" << std::endl;
-    const std::string results = "\n### With 0.5 ms added to each trip\n\n" + far.table() + "\n### On loopback\n\n" +
-                                near.table() + "\n### Versions under conflict, on MariaDB\n\n" +
-                                table_of(conflicts(all, 1500ms)) + "\n### Connections, on MariaDB\n\n" +
-                                table_of(connections(all)) + "\n";
+    const std::string results = circumstances() + "\n### With 0.5 ms added to each trip\n\n" + far.table() +
+                                "\n### On loopback\n\n" + near.table() +
+                                "\n### Versions under conflict, on MariaDB\n\n" + table_of(conflicts(all, 1500ms)) +
+                                "\n### Connections, on MariaDB\n\n" + table_of(connections(all)) + "\n";
     std::cout << results;
     write(page, with_results(before, results));
     write(page.substr(0, page.rfind('.')) + ".svg", chart_of("With 0.5 ms a trip", far.rows, far.taken));

@@ -61,11 +61,11 @@ struct compared_stores::parts {
         return name;
     }
     std::string mariadb_at(const std::string& where, const std::string& name, const std::string& options) const {
-        return "mysql://mortise@" + where + "/" + name + "?password_file=" + password + "&" + patient + options;
+        return "mysql://mortise@" + where + "/" + name + "?password_file=" + password + options;
     }
     std::string postgres_at(const std::string& where, const std::string& options) {
-        return "postgres://postgres@" + where + "/postgres?password_file=" + password + "&" + patient + options +
-               "&schema=c" + std::to_string(++schemas);
+        return "postgres://postgres@" + where + "/postgres?password_file=" + password + options + "&schema=c" +
+               std::to_string(++schemas);
     }
 };
 

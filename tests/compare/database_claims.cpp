@@ -143,6 +143,7 @@ std::shared_ptr<queue> let_wait(client& waiting, int claims) {
             if (got.reason() == errc::exhausted) {
                 const std::scoped_lock alone{all->guard};
                 all->refusal = got.refusal().detail;
+                all->refusal.erase(0, all->refusal.rfind("): ") + 3);  // whose lock
                 ++all->refused;
             }
             ++all->answered;
