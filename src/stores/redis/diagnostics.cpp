@@ -202,7 +202,7 @@ private:
                 const auto ours = before + (after - before) / 2;
                 seen_.clock_ahead = theirs - std::chrono::duration_cast<microseconds>(ours.time_since_epoch());
             }
-            scan("0");
+            settings_.protocol == settings::layout::native ? scan("0") : ask_appendfsync();
         });
     }
     // Page by page, and the keys of a page one by one. A missing right to scan is reported with the rights.

@@ -10,6 +10,7 @@
 #include "stores/redis/servers/with_tls.hpp"
 #include "support/waiting.hpp"
 
+#include <charconv>
 #include <chrono>
 #include <memory>
 #include <sstream>
@@ -126,6 +127,53 @@ std::unique_ptr<spi::fixture> in_a_cluster() {
         [](cluster& on) { return "redis+cluster://" + on.addresses() + "?"; });
 }
 
+// Zero: it is none.
+claim_id id_in(std::string_view hex) {
+    claim_id id;
+    if (hex.size() < 32) return id;
+    for (std::size_t i = 0; i < 2; ++i) std::from_chars(hex.data() + 16 * i, hex.data() + 16 * (i + 1), id.bits[i], 16);
+    return id;
+}
+
+// protocol=setnx, whose keys say nothing but a value.
+class setnx_fixture final : public spi::fixture {
+public:
+    std::string_view store() const noexcept override { return "redis_setnx"; }
+    std::chrono::milliseconds frees_the_dead_after() const noexcept override { return std::chrono::milliseconds{100}; }
+
+    std::string fresh_url() override {
+        if (!server_) server_ = std::make_unique<servers::single>();
+        return "redis://" + server_->node().address() + "?protocol=setnx&key_prefix=t" + std::to_string(++made_) + ":";
+    }
+
+    std::string reason_against(std::string_view what) const override {
+        if (what == "shared_mutex" || what == "semaphore") return "a key of SET NX is one holder's, whole";
+        if (what == "names of holders") return "a key of SET NX has a random value, which does not say whose it is";
+        return {};
+    }
+
+    // Marks of released ids go by themselves.
+    remains remains_at(const std::string& url) const override {
+        const std::size_t keys = records_at(url).size();
+        return {.clean = keys == 0, .figures = "keys=" + std::to_string(keys)};
+    }
+
+    std::vector<spi::stored_claim> records_at(const std::string& url) const override {
+        const std::string prefix = url.substr(url.rfind("key_prefix=") + 11);
+        std::vector<spi::stored_claim> all;
+        for (const std::string& key : lines_of(server_->node().command({"keys", pattern_below(prefix)})))
+            all.push_back({.name = key.substr(prefix.size()),
+                           .id = id_in(server_->node().command({"get", key})),
+                           .holds = true,
+                           .where = key});
+        return all;
+    }
+
+private:
+    std::unique_ptr<servers::single> server_;
+    int made_ = 0;
+};
+
 }  // namespace
 
 spi::fixtures make_fixtures() {
@@ -134,6 +182,7 @@ spi::fixtures make_fixtures() {
     if (net::has_tls()) all.push_back(over_tls());
     all.push_back(on_sentinels());
     all.push_back(in_a_cluster());
+    all.push_back(std::make_unique<setnx_fixture>());
     return all;
 }
 

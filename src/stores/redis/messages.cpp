@@ -1,6 +1,7 @@
 #include "stores/redis/messages.hpp"
 
 #include "base/kinds.hpp"
+#include "base/text.hpp"
 #include "base/words.hpp"
 
 #include <mortise/error.hpp>
@@ -60,7 +61,7 @@ script_call& script_call::operator<<(std::int64_t argument) {
 }
 
 bool script_call::takes() const noexcept {
-    return script_ == &scripts::all().claim;
+    return script_ == &scripts::all().claim || script_ == &scripts::all().setnx_claim;
 }
 
 std::string script_call::by_source() const {
@@ -95,6 +96,13 @@ script_call claim_in_vain() {
     script_call made{scripts::all().claim, 0, 4 + things_told};  // no key: any node of a cluster accepts it
     for (std::size_t i = 0; i < 4 + things_told; ++i) made << "";
     return made;
+}
+
+spi::claim_answer not_durable(const settings& config, unsigned have, unsigned wanted) {
+    return {.is = spi::claim_answer::verdict::unknown,
+            .reason = errc::unreachable,
+            .detail = "granted by the master, but only " + std::to_string(have) + " of " + std::to_string(wanted) +
+                      " replicas acknowledged it within " + base::readable(config.replica_timeout)};
 }
 
 script_call release_call(const client_identity& client, std::string_view key, const claim_id& id) {

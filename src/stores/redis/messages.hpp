@@ -4,6 +4,7 @@
 #include "stores/redis/packed_record.hpp"
 #include "stores/redis/resp.hpp"
 #include "stores/redis/scripts.hpp"
+#include "stores/redis/settings.hpp"
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
@@ -64,6 +65,9 @@ script_call claim_call(const client_identity& client, std::string_view key, cons
 script_call claim_in_vain();
 // From its reply, why the server accepts no claims. Empty: it accepts them.
 std::string read_why_not(const reply& raw);
+
+// A grant that too few replicas have. A retry may succeed: the master has granted it, and the replicas may catch up.
+spi::claim_answer not_durable(const settings& config, unsigned have, unsigned wanted);
 
 script_call release_call(const client_identity& client, std::string_view key, const claim_id& id);
 script_call heartbeat_call(const client_identity& client, std::string_view key);

@@ -19,6 +19,16 @@ constexpr auto crc_table = [] {
     return table;
 }();
 
+// A glob that matches this text.
+std::string glob_of(std::string_view text) {
+    std::string glob;
+    for (const char c : text) {
+        if (std::string_view{"*?[]^\\-"}.find(c) != std::string_view::npos) glob += '\\';
+        glob += c;
+    }
+    return glob;
+}
+
 }  // namespace
 
 std::string key_of(std::string_view prefix, std::string_view name) {
@@ -36,12 +46,11 @@ std::optional<std::string> name_of(std::string_view prefix, std::string_view key
 }
 
 std::string pattern_of(std::string_view prefix) {
-    std::string pattern;
-    for (const char c : prefix) {
-        if (std::string_view{"*?[]^\\-"}.find(c) != std::string_view::npos) pattern += '\\';
-        pattern += c;
-    }
-    return pattern + ":{*}";
+    return glob_of(prefix) + ":{*}";
+}
+
+std::string pattern_below(std::string_view begin) {
+    return glob_of(begin) + "*";
 }
 
 std::uint16_t slot_of(std::string_view key) {

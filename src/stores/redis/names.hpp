@@ -15,8 +15,9 @@ namespace mortise::inline v0::stores::redis {
 std::string key_of(std::string_view prefix, std::string_view name);
 std::optional<std::string> name_of(std::string_view prefix, std::string_view key);
 
-// A glob that matches exactly the keys of a prefix.
+// A glob that matches exactly the keys of a prefix, and one that matches all that begins with a text.
 std::string pattern_of(std::string_view prefix);
+std::string pattern_below(std::string_view begin);
 
 // The hash slot of a key, 0 to 16383.
 std::uint16_t slot_of(std::string_view key);

@@ -6,6 +6,26 @@
 
 namespace mortise::inline v0::stores::redis {
 
+namespace {
+
+// What the keys of others cannot keep.
+void limit_to_setnx(mortise::promises& all, const std::string& servers) {
+    all.store = "redis setnx" + servers;
+    all.tokens = false;
+    all.fifo = false;
+    all.upgrades = false;
+    all.pushes = false;
+    all.lists = false;
+    all.most_capacity = 1;
+    all.reach = "everybody who reaches the servers, and other clients that lock with SET NX PX";
+    all.fencing = "No: a key of this protocol has no room for a token.";
+    all.freed = "At the end of its lease (30 s unless set otherwise).";
+    all.assumes.emplace_back("The other clients delete and extend a key only if it has their own value.");
+    all.ends.emplace_back("Another client deletes or overwrites the key.");
+}
+
+}  // namespace
+
 mortise::promises promises_of(const settings& config) {
     const bool fails_over = config.shape != settings::topology::single;
     const std::string wait = config.replicas > 0 ? ", wait(" + std::to_string(config.replicas) + ")" : "";
@@ -64,6 +84,11 @@ mortise::promises promises_of(const settings& config) {
             "next renewal, at once after the reconnect.");
     else
         all.ends.emplace_back("A partition or an operator promotes a replica that had not acknowledged.");
+    if (config.protocol == settings::layout::setnx) {
+        std::erase_if(all.ends, [](const std::string& one) { return one.starts_with("A holder is paused"); });
+        all.ends.insert(all.ends.begin(), "A holder is paused past its lease: another is let in, and no token tells.");
+        limit_to_setnx(all, all.store.substr(std::string_view{"redis"}.size()));
+    }
     return all;
 }
 

@@ -1,7 +1,6 @@
 #include "stores/redis/redis_store.hpp"
 
 #include "base/limits.hpp"
-#include "base/text.hpp"
 #include "stores/redis/diagnostics.hpp"
 #include "stores/redis/lock_listing.hpp"
 #include "stores/redis/messages.hpp"
@@ -9,6 +8,7 @@
 #include "stores/redis/promises.hpp"
 #include "stores/redis/renewer.hpp"
 #include "stores/redis/router.hpp"
+#include "stores/redis/setnx_store.hpp"
 #include "stores/redis/settings.hpp"
 #include "stores/redis/waiting_claims.hpp"
 
@@ -38,7 +38,9 @@ public:
                                 {.pushed = [this](std::string_view message) { pushed(message); },
                                  .reconnected = [this] { reconnected(); }},
                                 context.clock, sockets_)),
-          renewer_(settings_, servers_, context.clock, [this](const claim_id& id) { return replicas_of(id); }) {}
+          renewer_(
+              {.key_of = [this](std::string_view name) { return key_of(settings_.prefix, name); }, .call = renew_call},
+              settings_, servers_, context.clock, [this](const claim_id& id) { return replicas_of(id); }) {}
     ~redis_store() override { close(); }
 
     const mortise::promises& promises() const noexcept override { return promises_; }
@@ -64,7 +66,6 @@ public:
 private:
     void pushed(std::string_view message);
     void reconnected();
-    spi::claim_answer not_durable(unsigned have, unsigned wanted) const;
     void note(const claim_id& id, const claim_reply& answer, spi::time_point sent, unsigned replicas);
     void confirm(const inbox_message& granted, const std::string& name, unsigned replicas);
     void stop_waiting(const claim_id& id);
@@ -102,7 +103,7 @@ void redis_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_
                         const reply& raw, unsigned have) mutable {
         using enum spi::claim_answer::verdict;
         claim_reply answer = read_claim(raw, sent, claimed);
-        if (answer.answer.is == granted && have < replicas) answer.answer = not_durable(have, replicas);
+        if (answer.answer.is == granted && have < replicas) answer.answer = not_durable(settings_, have, replicas);
         note(id, answer, sent, replicas);
         if (answer.answer.is == queued) schedule_heartbeat();
         done(std::move(answer.answer));
@@ -110,14 +111,6 @@ void redis_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_
     if (replicas > 0) return servers_->ask_durably(key, std::move(request), replicas, std::move(answered));
     servers_->ask(key, std::move(request),
                   [answered = std::move(answered)](const reply& raw) mutable { answered(raw, 0); });
-}
-
-// A retry may succeed: the master has granted it, and the replicas may catch up.
-spi::claim_answer redis_store::not_durable(unsigned have, unsigned wanted) const {
-    return {.is = spi::claim_answer::verdict::unknown,
-            .reason = errc::unreachable,
-            .detail = "granted by the master, but only " + std::to_string(have) + " of " + std::to_string(wanted) +
-                      " replicas acknowledged it within " + base::readable(settings_.replica_timeout)};
 }
 
 // Records the reply to a claim that may wait, or needs replicas.
@@ -262,9 +255,10 @@ void redis_store::close() noexcept {
 }  // namespace
 
 spi::store_factory open(const base::url& address) {
-    return [config = settings::of(address)](const spi::context& context) {
+    return [config = settings::of(address)](const spi::context& context) -> std::unique_ptr<spi::store> {
         settings mine = config;
         mine.strict = context.strict;
+        if (mine.protocol == settings::layout::setnx) return make_setnx_store(std::move(mine), context);
         return std::make_unique<redis_store>(std::move(mine), context);
     };
 }

@@ -1,7 +1,5 @@
 #include "stores/redis/renewer.hpp"
 
-#include "stores/redis/names.hpp"
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -17,16 +15,20 @@ constexpr std::size_t most_in_a_batch = 500;
 
 }  // namespace
 
-renewer::renewer(const settings& config, std::shared_ptr<router> servers, spi::clock& clock,
+renewer::renewer(protocol how, const settings& config, std::shared_ptr<router> servers, spi::clock& clock,
                  std::function<unsigned(const claim_id&)> replicas_of)
-    : settings_(config), servers_(std::move(servers)), clock_(clock), replicas_of_(std::move(replicas_of)) {}
+    : protocol_(std::move(how)),
+      settings_(config),
+      servers_(std::move(servers)),
+      clock_(clock),
+      replicas_of_(std::move(replicas_of)) {}
 
 void renewer::renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) {
     const auto replies = std::make_shared<base::renewal_replies>(due.size(), std::move(done));
     std::map<std::pair<std::uint32_t, unsigned>, batch> batches;
     spi::duration patience = seconds{10};
     for (std::size_t i = 0; i < due.size(); ++i) {
-        std::string key = key_of(settings_.prefix, due[i].name);
+        std::string key = protocol_.key_of(due[i].name);
         if (due[i].lease > spi::duration::zero()) patience = std::min(patience, due[i].lease / 10);
         const unsigned replicas = replicas_of_(due[i].id);
         if (replicas > 0) patience = std::max<spi::duration>(patience, settings_.replica_timeout + milliseconds{100});
@@ -43,7 +45,7 @@ void renewer::renew(std::span<const spi::renewal> due, spi::reply<std::vector<sp
 
 void renewer::send(batch some, unsigned replicas, const std::shared_ptr<base::renewal_replies>& replies) {
     const std::string key = some.items.front().key;
-    script_call request = renew_call(some.items);
+    script_call request = protocol_.call(some.items);
     auto answered = [this, some = std::move(some), replicas, replies](const reply& answer, unsigned have) {
         using enum spi::renewal_answer;
         const std::vector<std::size_t>& places = some.places;

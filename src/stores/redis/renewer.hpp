@@ -10,14 +10,20 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace mortise::inline v0::stores::redis {
 
 class renewer {
 public:
+    struct protocol {
+        std::function<std::string(std::string_view name)> key_of;
+        script_call (*call)(std::span<const renewal_item>);  // answered with a letter each, 1 if it is renewed
+    };
     // `replicas_of`: how many replicas have to confirm a claim.
-    renewer(const settings& config, std::shared_ptr<router> servers, spi::clock& clock,
+    renewer(protocol how, const settings& config, std::shared_ptr<router> servers, spi::clock& clock,
             std::function<unsigned(const claim_id&)> replicas_of);
 
     void renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done);
@@ -30,6 +36,7 @@ private:
     };
     void send(batch some, unsigned replicas, const std::shared_ptr<base::renewal_replies>& replies);
 
+    const protocol protocol_;
     const settings settings_;
     const std::shared_ptr<router> servers_;
     spi::clock& clock_;

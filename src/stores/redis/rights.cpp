@@ -1,6 +1,7 @@
 #include "stores/redis/rights.hpp"
 
 #include "stores/redis/names.hpp"
+#include "stores/redis/setnx_calls.hpp"
 
 #include <algorithm>
 
@@ -14,12 +15,32 @@ std::string everything_below(const std::string& prefix) {
     return pattern.substr(0, pattern.rfind('{')) + "*";
 }
 
+bool native(const settings& config) {
+    return config.protocol == settings::layout::native;
+}
+
+// Releases of protocol=setnx are marked under {KEY}:released:ID.
 std::string key_rule(const settings& config) {
-    return "~" + everything_below(config.prefix);
+    if (native(config)) return "~" + everything_below(config.prefix);
+    const std::string marks = "{" + config.key_prefix;
+    return "~" + pattern_below(config.key_prefix) + (config.key_prefix.empty() ? "" : " ~" + pattern_below(marks));
 }
 
 std::string channel_rule(const settings& config) {
-    return "&" + everything_below(config.prefix);
+    return native(config) ? "&" + everything_below(config.prefix) : "";
+}
+
+std::vector<right> rights_of_setnx(const settings& config) {
+    const std::string key = config.key_prefix + "some name";
+    const std::string mark = setnx_mark_of(key, {}).value_or(key);
+    return {
+        {"+get", "claims", {"GET", key}, key_in_scripts},
+        {"+set", "claims", {"SET", key, "v", "PX", "1"}, key_in_scripts},
+        {"+exists", "claims", {"EXISTS", mark}, key_in_scripts},
+        {"+pttl", "claims", {"PTTL", key}, key_in_scripts},
+        {"+pexpire", "renewals", {"PEXPIRE", key, "1", "GT"}, key_in_scripts},
+        {"+del", "releases", {"DEL", key}, key_in_scripts},
+    };
 }
 
 std::string command_rules(const settings& config) {
@@ -31,6 +52,7 @@ std::string command_rules(const settings& config) {
 }  // namespace
 
 std::vector<right> rights_of_scripts(const settings& config) {
+    if (!native(config)) return rights_of_setnx(config);
     const std::string key = key_of(config.prefix, "some name");
     const std::string inbox = client_identity{config.prefix, "0123456789abcdef", {}}.inbox();
     return {
@@ -55,11 +77,14 @@ std::vector<right> needed_rights(const settings& config) {
     std::vector<right> all{
         {"+eval", "claims", {"EVAL", "return 1", "0"}},
         {"+evalsha", "claims", {"EVALSHA", std::string(40, '0'), "0"}},
-        {"+subscribe", "claims", {"SUBSCRIBE", client_identity{config.prefix, "0123456789abcdef", {}}.inbox()}},
-        {"+scan", "lists", {"SCAN", "0"}, by_itself, false},
         right_to_wait(config),
         {"+info", "checks and strict clients", {"INFO"}, by_itself, config.strict},
     };
+    if (native(config)) {
+        all.push_back(
+            {"+subscribe", "claims", {"SUBSCRIBE", client_identity{config.prefix, "0123456789abcdef", {}}.inbox()}});
+        all.push_back({"+scan", "lists", {"SCAN", "0"}, by_itself, false});
+    }
     if (config.database != 0) all.push_back({"+select", "claims", {"SELECT", std::to_string(config.database)}});
     if (config.shape == settings::topology::cluster) {
         all.push_back({"+cluster|slots", "claims", {"CLUSTER", "SLOTS"}});
@@ -101,13 +126,13 @@ std::string shown(const settings& config, std::span<const right> asked, std::spa
     std::string names = keys ? key_rule(config) : "";
     for (const std::size_t i : denied)
         if (!(keys && asked[i].where == key_in_scripts)) names += (names.empty() ? "" : ", ") + asked[i].rule;
-    if (all_denied(channel_in_scripts)) names += " on " + channel_rule(config);
+    if (native(config) && all_denied(channel_in_scripts)) names += " on " + channel_rule(config);
     return names;
 }
 
 std::string acl_rules(const settings& config) {
-    return "resetkeys " + key_rule(config) + " resetchannels " + channel_rule(config) + " -@all" +
-           command_rules(config);
+    return "resetkeys " + key_rule(config) + " resetchannels " + channel_rule(config) +
+           (native(config) ? " -@all" : "-@all") + command_rules(config);
 }
 
 std::string acl_of_a_new_user(const settings& config) {
@@ -118,8 +143,8 @@ std::string acl_of_a_new_user(const settings& config) {
 // As a selector: Redis rejects patterns beside ~* or &*, and outside a selector the commands would apply to all keys of the user.
 std::string acl_remedy(const settings& config) {
     if (config.user.empty() || config.user == "default") return acl_of_a_new_user(config);
-    return "ACL SETUSER " + config.user + " (" + key_rule(config) + " " + channel_rule(config) + command_rules(config) +
-           ")";
+    return "ACL SETUSER " + config.user + " (" + key_rule(config) + (native(config) ? " " : "") + channel_rule(config) +
+           command_rules(config) + ")";
 }
 
 }  // namespace mortise::inline v0::stores::redis

@@ -39,6 +39,9 @@ const scripts& scripts::all() {
             .show = make(looks, {lua::show}),
             .clock_ahead = make(looks, {lua::clock_ahead}),
             .rights = make(looks, {lua::rights}),
+            .setnx_claim = make(takes, {lua::setnx_claim}),
+            .setnx_release = make(keeps, {lua::setnx_release}),
+            .setnx_renew = make(keeps, {lua::setnx_renew}),
         });
     });
 }

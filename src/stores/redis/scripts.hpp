@@ -25,6 +25,9 @@ struct scripts {
     script show;
     script clock_ahead;
     script rights;
+    script setnx_claim;
+    script setnx_release;
+    script setnx_renew;
 
     static const scripts& all();
 };
@@ -42,6 +45,9 @@ extern const std::string_view break_hold;
 extern const std::string_view show;
 extern const std::string_view clock_ahead;
 extern const std::string_view rights;
+extern const std::string_view setnx_claim;
+extern const std::string_view setnx_release;
+extern const std::string_view setnx_renew;
 }  // namespace lua
 
 std::string sha1_of(std::string_view text);  // in hex

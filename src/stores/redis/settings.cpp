@@ -52,6 +52,16 @@ settings settings::of(const base::url& address) {
                  base::bad_address(address, "prefix must be 1 to 100 bytes without braces and spaces");
              s.prefix = v;
          }},
+        {"protocol",
+         [&](const std::string& v) {
+             if (v != "native" && v != "setnx") base::bad_address(address, "protocol must be native or setnx");
+             if (v == "setnx") s.protocol = layout::setnx;
+         }},
+        {"key_prefix",
+         [&](const std::string& v) {
+             if (v.size() > 100) base::bad_address(address, "key_prefix must have at most 100 bytes");
+             s.key_prefix = v;
+         }},
         {"timeout", [&](const std::string& v) { s.timeout = base::duration_in(address, "timeout", v); }},
         {"tls",
          [&](const std::string& v) {
@@ -74,6 +84,10 @@ settings settings::of(const base::url& address) {
     };
     net::know_tls(options, s.tls);
     base::read_options(address, options);
+    if (s.protocol == layout::setnx && address.query.contains("prefix"))
+        base::bad_address(address, "prefix is for our own protocol; keys of protocol=setnx begin with key_prefix");
+    if (s.protocol != layout::setnx && address.query.contains("key_prefix"))
+        base::bad_address(address, "key_prefix is for protocol=setnx; our own keys begin with prefix");
     if (!s.user.empty() && s.password.empty())
         base::bad_address(address, "a user needs a password: redis://user:password@host, or the option password_file");
     if (s.shape != topology::sentinel && !(s.sentinel_user + s.sentinel_password).empty())

@@ -22,9 +22,11 @@ using net::endpoint;
 //
 // Options: prefix=NAME (of all keys and channels; mortise), timeout=DURATION (of a connection that does not answer; 2s),
 // tls=1 (for sentinel and cluster), ca=FILE, cert=FILE, key=FILE, server_name=NAME, password_file=FILE,
-// sentinel_user=, sentinel_password_file=, wait=REPLICAS, wait_timeout=DURATION.
+// sentinel_user=, sentinel_password_file=, wait=REPLICAS, wait_timeout=DURATION, protocol=setnx (instead of our own), and
+// key_prefix=TEXT with it (of all keys; none).
 struct settings {
     enum class topology { single, sentinel, cluster };
+    enum class layout { native, setnx };
 
     topology shape = topology::single;
     std::vector<endpoint> endpoints;  // in the order given
@@ -34,7 +36,9 @@ struct settings {
     std::string sentinel_user;
     std::string sentinel_password;
     int database = 0;
+    layout protocol = layout::native;
     std::string prefix = "mortise";
+    std::string key_prefix;  // setnx
     std::chrono::nanoseconds timeout = std::chrono::seconds{2};
 
     net::tls_settings tls;

@@ -1,0 +1,191 @@
+// protocol=setnx: one key, as redis-py and others keep it.
+#include "stores/redis/names.hpp"
+#include "stores/redis/servers/single.hpp"
+#include "stores/redis/setnx_calls.hpp"
+#include "support/children.hpp"
+#include "support/waiting.hpp"
+
+#include <mortise/client.hpp>
+#include <mortise/mutex.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace mortise::inline v0::stores::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+class redis_setnx : public ::testing::Test {
+protected:
+    std::string url(const std::string& more = "&key_prefix=lock:") {
+        return "redis://" + on_.node().address() + "?protocol=setnx" + more;
+    }
+    // Without the end of the line.
+    std::string command(const std::vector<std::string>& words) {
+        std::string reply = on_.node().command(words);
+        while (reply.ends_with('\n')) reply.pop_back();
+        return reply;
+    }
+    servers::server& node() { return on_.node(); }
+
+private:
+    servers::single on_;
+};
+
+TEST_F(redis_setnx, a_hold_is_one_string_with_a_random_value_and_an_end) {
+    client locks{url()};
+    hold mine = locks.acquire("orders", {.lease = 20s});
+    EXPECT_EQ(command({"keys", "*"}), "lock:orders");
+    EXPECT_THAT(command({"get", "lock:orders"}), ::testing::MatchesRegex("[0-9a-f]{32}"));
+    const int left = std::stoi(command({"pttl", "lock:orders"}));
+    EXPECT_GT(left, 0);
+    EXPECT_LE(left, 20'000);
+    mine.unlock();
+    EXPECT_EQ(command({"keys", "*"}), "");
+}
+
+TEST_F(redis_setnx, without_a_key_prefix_names_are_keys) {
+    client locks{url("")};
+    const hold mine = locks.acquire("orders");
+    EXPECT_EQ(command({"keys", "*"}), "orders");
+}
+
+TEST_F(redis_setnx, what_a_key_has_no_room_for_is_refused_by_name) {
+    client locks{url()};
+    EXPECT_FALSE(locks.promises().tokens);
+    EXPECT_EQ(locks.promises().most_capacity, 1u);
+    std::error_code ec;
+    EXPECT_TRUE(locks.list(ec).empty());
+    EXPECT_EQ(ec, errc::unsupported);
+    const attempt fenced = locks.try_acquire("orders", {.require_token = true});
+    EXPECT_EQ(fenced.reason(), errc::no_token);
+}
+
+TEST_F(redis_setnx, a_key_of_somebody_else_keeps_us_out_until_it_goes) {
+    client locks{url()};
+    command({"set", "lock:orders", "theirs", "nx", "px", "60000"});
+    const attempt none = locks.try_acquire("orders");
+    EXPECT_EQ(none.reason(), errc::busy);
+    std::jthread later{[&] {
+        std::this_thread::sleep_for(50ms);
+        command({"del", "lock:orders"});
+    }};
+    EXPECT_NO_THROW(locks.acquire("orders", {.wait = 20s}));
+}
+
+TEST_F(redis_setnx, a_key_without_an_end_keeps_us_out_too) {
+    client locks{url()};
+    command({"setnx", "lock:orders", "theirs"});
+    EXPECT_EQ(locks.try_acquire("orders", {.wait = 300ms}).reason(), errc::timed_out);
+    command({"del", "lock:orders"});
+    EXPECT_NO_THROW(locks.acquire("orders", {.wait = 20s}));
+}
+
+// The key went and a stranger took it: it is neither extended nor deleted by us.
+TEST_F(redis_setnx, neither_a_renewal_nor_a_release_touches_a_key_of_somebody_else) {
+    client locks{url()};
+    hold mine = locks.acquire("orders", {.lease = 600ms});
+    command({"set", "lock:orders", "theirs", "px", "60000"});
+    EXPECT_TRUE(testing::eventually([&] { return !mine.valid(); }, 20s));
+    std::error_code ec;
+    mine.unlock(ec);
+    EXPECT_EQ(ec, errc::lost);
+    EXPECT_EQ(command({"get", "lock:orders"}), "theirs");
+    EXPECT_GT(std::stoi(command({"pttl", "lock:orders"})), 1000) << "a renewal gave it our lease";
+}
+
+TEST_F(redis_setnx, data_of_another_type_is_left_alone) {
+    client locks{url()};
+    command({"hset", "lock:orders", "colour", "red"});
+    const attempt none = locks.try_acquire("orders");
+    EXPECT_EQ(none.reason(), errc::kind_mismatch);
+    EXPECT_THAT(none.refusal().describe(), HasSubstr("key_prefix"));
+    EXPECT_EQ(command({"hget", "lock:orders", "colour"}), "red");
+}
+
+TEST_F(redis_setnx, a_claim_that_comes_after_its_release_takes_nothing) {
+    const std::string mark = *setnx_mark_of("lock:orders", {});
+    const auto run = [&](const script& which, const std::string& last) {
+        return command({"eval", which.source, "2", "lock:orders", mark, claim_id{}.hex(), last});
+    };
+    EXPECT_EQ(run(scripts::all().setnx_release, "120000"), "1");
+    EXPECT_EQ(run(scripts::all().setnx_claim, "30000"), "R");
+    EXPECT_EQ(command({"exists", "lock:orders"}), "0");
+    EXPECT_GT(std::stoi(command({"pttl", mark})), 0) << "the mark stays for ever";
+}
+
+TEST_F(redis_setnx, marks_lie_in_the_slot_of_their_key) {
+    for (const std::string key : {"a", "lock:a", "{a}b", "x{a}b{c}", "a}b", ""})
+        EXPECT_EQ(slot_of(setnx_mark_of(key, {}).value()), slot_of(key)) << key;
+    for (const std::string key : {"{", "{}", "a{", "}{", "{}a"})
+        if (const auto mark = setnx_mark_of(key, {})) EXPECT_EQ(slot_of(*mark), slot_of(key)) << key;
+}
+
+TEST_F(redis_setnx, a_user_with_the_rights_that_the_doctor_names_can_lock_and_no_more) {
+    client doctor{url()};
+    std::error_code ec;
+    std::string rules;
+    for (const finding& one : doctor.check(ec))
+        if (const auto at = one.remedy.find("resetkeys"); at != std::string::npos) rules = one.remedy.substr(at);
+    ASSERT_FALSE(rules.empty());
+    std::vector<std::string> words{"acl", "setuser", "ann", "on", ">secret"};
+    std::istringstream each{rules};
+    for (std::string word; each >> word;) words.push_back(word);
+    ASSERT_EQ(command(words), "OK");
+    client locks{"redis://ann:secret@" + node().address() + "?protocol=setnx&key_prefix=lock:"};
+    hold mine = locks.acquire("orders", {.lease = 600ms, .wait = 10s});
+    std::this_thread::sleep_for(700ms);
+    EXPECT_TRUE(mine.valid()) << "was not renewed";
+    EXPECT_NO_THROW(mine.unlock());
+    client others{"redis://ann:secret@" + node().address() + "?protocol=setnx&key_prefix=other:"};
+    EXPECT_EQ(others.try_acquire("orders").reason(), errc::denied);
+}
+
+// A directory that only one can make at a time is the judge of both sides.
+TEST_F(redis_setnx, a_lock_of_redis_py_and_ours_exclude_each_other) {
+    const testing::scratch_directory room;
+    const std::string inside = room / "inside";
+    const auto times_by_us = static_cast<int>(testing::scale(2500));
+    const auto times_by_them = static_cast<int>(testing::scale(2500));
+    std::atomic<int> ours{0};
+    std::atomic<int> overlaps{0};
+    std::vector<std::jthread> all;
+    for (int t = 0; t < 2; ++t)
+        all.emplace_back([&] {
+            client locks{url("&key_prefix=lock:"), {.hand_over_turns = 0}};
+            for (int n = 0; n < times_by_us; ++n) {
+                const hold mine = locks.acquire("both", {.wait = 120s});
+                if (!std::filesystem::create_directory(inside)) ++overlaps;
+                std::filesystem::remove(inside);
+                ++ours;
+            }
+        });
+    for (int t = 0; t < 2; ++t)
+        all.emplace_back([&, t] {
+            const std::string said = room / ("said" + std::to_string(t));
+            const std::string run = "/usr/bin/python3 " MORTISE_SOURCE_DIR
+                                    "/src/stores/redis/interop/redis_py_worker.py " +
+                                    std::to_string(node().port()) + " lock:both " + std::to_string(times_by_them) +
+                                    " " + inside + " >" + said + " 2>&1";
+            EXPECT_EQ(std::system(run.c_str()), 0);
+            std::ifstream in{said};
+            EXPECT_EQ((std::string{std::istreambuf_iterator<char>{in}, {}}), "overlaps=0\n");
+        });
+    all.clear();
+    EXPECT_EQ(ours, 2 * times_by_us);
+    EXPECT_EQ(overlaps, 0);
+}
+
+}  // namespace
+}  // namespace mortise::inline v0::stores::redis
