@@ -122,10 +122,13 @@ TEST(redis_settings, slips_are_named_with_what_to_write) {
         {"redis+sentinel://h/", "the master's name is missing"},
         {"redis://u@h", "a user needs a password"},
         {"redis://u:canary@h?prefx=a",
-         "no option 'prefx'; there are ca, cert, key, password_file, prefix, sentinel_password_file, sentinel_user, "
-         "server_name, timeout, tls, wait, wait_timeout"},
+         "no option 'prefx'; there are ca, cert, key, key_prefix, password_file, prefix, protocol, sentinel_password_file, "
+         "sentinel_user, server_name, timeout, tls, wait, wait_timeout"},
         {"redis://h?password=canary", "there is no option 'password'"},
         {"redis://h?prefix=", "prefix must be"},
+        {"redis://h?protocol=redlock", "protocol must be native or setnx"},
+        {"redis://h?protocol=setnx&prefix=a", "begin with key_prefix"},
+        {"redis://h?key_prefix=a", "key_prefix is for protocol=setnx"},
         {"redis://h?prefix=a%7Bb", "prefix must be"},
         {"redis://h?prefix=a%20b", "prefix must be"},
         {"redis://h?timeout=2", "timeout must be a duration of 1 ms to 1 h"},
