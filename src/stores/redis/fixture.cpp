@@ -152,7 +152,7 @@ public:
         return {};
     }
 
-    // Marks of released ids go by themselves.
+    // What is remembered of releases goes by itself.
     remains remains_at(const std::string& url) const override {
         const std::size_t keys = records_at(url).size();
         return {.clean = keys == 0, .figures = "keys=" + std::to_string(keys)};

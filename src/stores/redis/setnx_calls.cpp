@@ -1,5 +1,6 @@
 #include "stores/redis/setnx_calls.hpp"
 
+#include "base/ended_claims.hpp"
 #include "base/words.hpp"
 #include "stores/redis/names.hpp"
 
@@ -11,9 +12,6 @@ namespace mortise::inline v0::stores::redis {
 namespace {
 
 using std::chrono::milliseconds;
-
-// Longer than a request can be on its way on a connection that was given up.
-constexpr std::chrono::minutes mark_life{2};
 
 // PX takes whole milliseconds. Up: the hold must not end before we think so.
 std::int64_t ms(spi::duration d) {
@@ -38,12 +36,12 @@ script_call setnx_claim_call(std::string_view key, const claim_id& id, spi::dura
     return made;
 }
 
-script_call setnx_release_call(std::string_view key, const claim_id& id) {
+script_call setnx_release_call(std::string_view key, const claim_id& id, bool others_may_repeat) {
     const auto mark = setnx_mark_of(key, id);
-    script_call made{scripts::all().setnx_release, mark ? 2u : 1u, 2};
+    script_call made{scripts::all().setnx_release, mark ? 2u : 1u, 3};
     made << key;
     if (mark) made << *mark;
-    made << id.hex() << ms(mark_life);
+    made << id.hex() << ms(base::ended_claim::remembered_for) << std::int64_t{others_may_repeat};
     return made;
 }
 
@@ -72,6 +70,7 @@ spi::claim_answer read_setnx_claim(const reply& raw, spi::duration lease, spi::t
     const milliseconds free_in{left.number()};
     if (left.bad()) return {};
     spi::claim_answer no{.is = busy};
+    no.standing.holder.emplace();  // somebody: the value does not say who
     if (free_in >= milliseconds::zero()) no.standing.free_in = free_in;
     return no;
 }

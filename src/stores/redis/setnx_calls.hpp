@@ -15,12 +15,12 @@
 
 namespace mortise::inline v0::stores::redis {
 
-// A release of a claim that was not found is marked, for the case that the claim arrives later. In the same slot of a cluster as
-// the key; none if that cannot be.
+// Where a release is remembered, for the case that it is repeated or that its claim arrives later. In the same slot of a cluster
+// as the key; none if that cannot be.
 std::optional<std::string> setnx_mark_of(std::string_view key, const claim_id& id);
 
 script_call setnx_claim_call(std::string_view key, const claim_id& id, spi::duration lease);
-script_call setnx_release_call(std::string_view key, const claim_id& id);
+script_call setnx_release_call(std::string_view key, const claim_id& id, bool others_may_repeat);
 script_call setnx_renew_call(std::span<const renewal_item> items);
 
 // A lease counts from `sent`. A reply that cannot be read is unknown.

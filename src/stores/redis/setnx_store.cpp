@@ -1,5 +1,6 @@
 #include "stores/redis/setnx_store.hpp"
 
+#include "base/ended_claims.hpp"
 #include "stores/redis/diagnostics.hpp"
 #include "stores/redis/promises.hpp"
 #include "stores/redis/renewer.hpp"
@@ -67,7 +68,8 @@ private:
 
     std::mutex mutex_;
     std::unordered_map<claim_id, unsigned> durable_;  // held claims, and how many replicas must have them
-    std::unordered_set<claim_id> unsure_;             // releases without an answer, asked for again
+    std::unordered_set<claim_id> own_;                // holds that no other client releases
+    base::ended_claims<1024> unsure_;                 // releases without an answer: the latest, of one outage
 };
 
 // The core asks again when it may be free: nothing waits in the server.
@@ -76,14 +78,16 @@ void setnx_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_
     const spi::time_point sent = context_.clock.now();
     const unsigned replicas = std::max(settings_.replicas, wanted.replicas);
     const spi::duration lease = wanted.lease.value_or(*promises_.default_lease);
-    auto answered = [this, id = wanted.id, lease, sent, replicas, done = std::move(done)](const reply& raw,
-                                                                                          unsigned have) mutable {
+    const bool own = wanted.kept_by == kept_by::process;
+    auto answered = [this, id = wanted.id, own, lease, sent, replicas, done = std::move(done)](const reply& raw,
+                                                                                               unsigned have) mutable {
         using enum spi::claim_answer::verdict;
         spi::claim_answer answer = read_setnx_claim(raw, lease, sent);
         if (answer.is == granted && have < replicas) answer = not_durable(settings_, have, replicas);
-        if (answer.is == granted && replicas > 0) {
+        if (answer.is == granted) {
             std::scoped_lock guard{mutex_};
-            durable_[id] = replicas;
+            if (own) own_.insert(id);
+            if (replicas > 0) durable_[id] = replicas;
         }
         done(std::move(answer));
     };
@@ -95,20 +99,26 @@ void setnx_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_
 
 void setnx_store::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
     const std::string key = key_of(name);
-    servers_->ask(key, setnx_release_call(key, id),
+    const bool own = [&] {
+        std::scoped_lock guard{mutex_};
+        return own_.contains(id);
+    }();
+    servers_->ask(key, setnx_release_call(key, id, !own),
                   [this, id, done = std::move(done)](const reply& answer) mutable { done(released(id, answer)); });
 }
 
 // One before this, which was not answered, may have deleted the key.
 spi::release_answer setnx_store::released(const claim_id& id, const reply& answer) {
     using enum spi::release_answer;
+    const spi::time_point now = context_.clock.now();
     std::scoped_lock guard{mutex_};
     if (answer.is != reply::kind::integer) {
-        unsure_.insert(id);
+        unsure_.add(base::ended_claim::at(now, id, std::nullopt), now);
         return unknown;
     }
-    const bool asked_before = unsure_.erase(id) != 0;
+    const bool asked_before = unsure_.find(id, now) != nullptr;
     durable_.erase(id);
+    own_.erase(id);
     if (answer.number == 0 || asked_before) return spi::release_answer::released;
     return answer.number == 1 ? expired : taken_over;
 }

@@ -122,7 +122,8 @@ TEST(redis_settings, slips_are_named_with_what_to_write) {
         {"redis+sentinel://h/", "the master's name is missing"},
         {"redis://u@h", "a user needs a password"},
         {"redis://u:canary@h?prefx=a",
-         "no option 'prefx'; there are ca, cert, key, key_prefix, password_file, prefix, protocol, sentinel_password_file, "
+         "no option 'prefx'; there are ca, cert, key, key_prefix, password_file, prefix, protocol, "
+         "sentinel_password_file, "
          "sentinel_user, server_name, timeout, tls, wait, wait_timeout"},
         {"redis://h?password=canary", "there is no option 'password'"},
         {"redis://h?prefix=", "prefix must be"},
