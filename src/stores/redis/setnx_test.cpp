@@ -81,7 +81,7 @@ TEST_F(redis_setnx, a_key_of_somebody_else_keeps_us_out_until_it_goes) {
         std::this_thread::sleep_for(50ms);
         command({"del", "lock:orders"});
     }};
-    EXPECT_NO_THROW(locks.acquire("orders", {.wait = 20s}));
+    EXPECT_TRUE(locks.try_acquire("orders", {.wait = 20s}));
 }
 
 TEST_F(redis_setnx, a_key_without_an_end_keeps_us_out_too) {
@@ -89,7 +89,7 @@ TEST_F(redis_setnx, a_key_without_an_end_keeps_us_out_too) {
     command({"setnx", "lock:orders", "theirs"});
     EXPECT_EQ(locks.try_acquire("orders", {.wait = 300ms}).reason(), errc::timed_out);
     command({"del", "lock:orders"});
-    EXPECT_NO_THROW(locks.acquire("orders", {.wait = 20s}));
+    EXPECT_TRUE(locks.try_acquire("orders", {.wait = 20s}));
 }
 
 // The key went and a stranger took it: it is neither extended nor deleted by us.
