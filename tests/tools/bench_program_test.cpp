@@ -181,6 +181,23 @@ TEST_F(bench_program, compares_stores_in_one_table_with_their_promises) {
     EXPECT_THAT(leftovers(), IsEmpty());
 }
 
+TEST_F(bench_program, compares_the_others_if_one_store_fails) {
+    ASSERT_EQ(::mkdir(store_.c_str(), 0700), 0);
+    std::ofstream{store_ + "/locks"} << "not a ledger";
+    const outcome got =
+        mortise({"bench", "--quick", "--json", "--seconds", "0.01", "--compare", "memory:", "host:" + store_});
+    EXPECT_EQ(got.code, 69);
+    EXPECT_THAT(got.err, HasSubstr("figures are missing"));
+    std::set<std::string> measured;
+    std::set<std::string> skipped;
+    for (const object& one : parsed_lines(got.out)) {
+        if (one.count("skipped") != 0) skipped.insert(one.at("workload"));
+        if (one.count("subject") != 0 && one.at("store") == R"("memory:")") measured.insert(one.at("subject"));
+    }
+    EXPECT_EQ(measured.size(), 7U);
+    EXPECT_EQ(skipped.count(R"("comparison, pair")"), 1U);
+}
+
 TEST_F(bench_program, refuses_what_it_does_not_know) {
     const std::pair<line, std::string> mistakes[] = {
         {{"bench", "contendet"}, "did you mean contended?"},

@@ -12,6 +12,7 @@
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
 #include <thread>
@@ -36,6 +37,7 @@ public:
         }
         if (how_.workloads.empty() && stores_.size() > 1) {
             compare_stores();
+            complain_of_failures();
             return true;
         }
         for (const std::string_view each : workloads()) {
@@ -59,15 +61,25 @@ private:
         out_.flush();
     }
 
+    // So that who compares many stores gets the others' figures too.
+    void complain_of_failures() const {
+        if (!failed_.empty()) throw std::runtime_error("comparison: figures are missing; " + failed_);
+    }
+
     void measure(const scenario& plan) { show(figures_of(plan)); }
 
     // All entrants of all stores in turn, then their figures.
     std::vector<figure> figures_of(const scenario& plan) {
         for (const scenario::omission& each : plan.left_out) leave_out(each);
         std::vector<std::vector<outcome>> taken(plan.entrants.size());
+        std::vector<bool> gone(plan.entrants.size());
         for (int run = 0; run < how_.runs; ++run)
-            for (std::size_t i = 0; i < plan.entrants.size(); ++i)
-                taken[i].push_back(measure(plan, plan.entrants[i], run));
+            for (std::size_t i = 0; i < plan.entrants.size(); ++i) {
+                std::optional<outcome> one;
+                if (!gone[i]) one = measure(plan, plan.entrants[i], run);
+                gone[i] = !one;
+                taken[i].push_back(one.value_or(outcome{std::vector(plan.metrics.size(), none)}));
+            }
 
         std::vector<figure> all;
         for (std::size_t i = 0; i < plan.entrants.size(); ++i) {
@@ -89,7 +101,8 @@ private:
         return all;
     }
 
-    outcome measure(const scenario& plan, const entrant& each, int run) const {
+    // None: it failed, and the plan goes on.
+    std::optional<outcome> measure(const scenario& plan, const entrant& each, int run) {
         const std::string who = plan.workload + ": " + each.store->shown() + " " + each.lock.name;
         tell(who + ", run " + std::to_string(run + 1) + " of " + std::to_string(how_.runs));
         struct tidy {
@@ -102,7 +115,10 @@ private:
         } catch (const interrupted&) {
             throw;
         } catch (const std::exception& e) {
-            throw std::runtime_error(who + ": " + e.what());
+            if (!plan.goes_on) throw std::runtime_error(who + ": " + e.what());
+            leave_out({each.store, plan.workload + ", " + each.lock.name, e.what()});
+            if (failed_.empty()) failed_ = each.store->shown() + " " + each.lock.name + ": " + e.what();
+            return std::nullopt;
         }
     }
 
@@ -203,6 +219,7 @@ private:
     subject_stores stores_;
     std::vector<distribution> distributions_;
     bool bars_met_ = true;
+    std::string failed_{};  // the first that was left out because it failed
 };
 
 }  // namespace

@@ -110,7 +110,7 @@ std::string lease_of(const mortise::promises& of) {
 }  // namespace
 
 scenario comparison(const subject_stores& stores, const options& how) {
-    scenario plan{.workload = "comparison", .metrics = {{"time", unit::nanoseconds, true}}};
+    scenario plan{.workload = "comparison", .metrics = {{"time", unit::nanoseconds, true}}, .goes_on = true};
     for (const auto& store : stores) {
         std::vector<std::pair<std::string_view, std::size_t>> entered;
         for (const part& each : parts()) {

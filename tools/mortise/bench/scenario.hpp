@@ -60,6 +60,7 @@ struct scenario {
     int lanes = 1;
     std::vector<entrant> entrants{};
     std::function<outcome(const entrant&)> run{};
+    bool goes_on = false;  // an entrant that fails is left out, and the others are measured; else it ends the bench
     std::function<std::optional<bar>(const entrant&, const metric&)> bar_for{};
 
     struct omission {
