@@ -56,7 +56,13 @@ foreach(part IN ITEMS store_memory core)
 endforeach()
 mortise_add_wall_clock_test(store_host_wall_clock_jumping store_host_tests jump=3600
     --gtest_filter=host_tokens.*:host_store.*:host_liveness.*)
+# Other strategies of a database count leases in other ways.
+set(strategies mysql_get_lock mysql_for_update postgres_advisory)
+get_property(all_served GLOBAL PROPERTY MORTISE_SERVED)
+string(REPLACE ";" "|" any_served "${all_served}")
+list(FILTER strategies INCLUDE REGEX "^(${any_served})$")
 get_property(served GLOBAL PROPERTY MORTISE_SERVED_PLAIN)
+list(APPEND served ${strategies})
 foreach(fixture IN LISTS served ITEMS memory host)
     if(fixture IN_LIST served)
         mortise_filter_of_suites(${fixture} filter ${about_time})

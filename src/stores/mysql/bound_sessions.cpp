@@ -19,6 +19,7 @@ constexpr std::chrono::seconds longest_wait{600};
 // A wait that was stopped and does not end loses its connection.
 constexpr std::chrono::seconds stop_time{1};
 constexpr std::chrono::seconds between_sweeps{1};
+constexpr std::chrono::minutes between_looks_for_the_dead{1};
 // The shared connection may be silent for longer: nothing belongs to it.
 constexpr std::chrono::seconds shared_silence{3600};
 
@@ -246,6 +247,7 @@ void bound_sessions::free(const action& what, unique_function<void()> done) {
                   if (!got.how.ok() && !cut_off(got.how)) line_of(what.where)->drop();
                   answered();
                   if (get_lock) sweep(what.where);
+                  forget_dead(what.counter);
               });
     if (!recorded) return;
     sql::connection::will_wait(false);  // a caller waits for the other one
@@ -274,6 +276,17 @@ void bound_sessions::sweep(place where) {
         one.oldest = one.newest;
     }
     shared_->run(says_.forget_range, std::move(bound), [](const sql::result&) {});
+}
+
+// Records that were left behind with their connections, of any client.
+void bound_sessions::forget_dead(std::uint64_t before) {
+    {
+        const std::scoped_lock guard{mutex_};
+        const spi::time_point now = context_.clock.now();
+        if (before == 0 || (forgot_ && now - *forgot_ < between_looks_for_the_dead)) return;
+        forgot_ = now;
+    }
+    shared_->run(says_.forget_dead, {static_cast<std::int64_t>(before)}, [](const sql::result&) {});
 }
 
 // ---- others

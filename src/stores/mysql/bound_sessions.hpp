@@ -70,6 +70,7 @@ private:
     taken failed(const sql::outcome& how) const;
     void note_token(place where, std::int64_t number, std::uint64_t token);
     void sweep(place where);
+    void forget_dead(std::uint64_t before);
     void down(place where);
 
     const settings settings_;
@@ -80,6 +81,7 @@ private:
 
     std::mutex mutex_;
     std::vector<session> all_;
+    std::optional<spi::time_point> forgot_;  // when it last looked for records of the dead
     std::shared_ptr<sql::connection> shared_;
 };
 

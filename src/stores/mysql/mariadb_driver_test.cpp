@@ -1,6 +1,7 @@
 // The client library without blocking: values, errors, lost connections, TLS.
 #include "stores/mysql/servers/driver_run.hpp"
 #include "stores/mysql/servers/server.hpp"
+#include "support/loopback.hpp"
 #include "support/waiting.hpp"
 
 #include <gmock/gmock.h>
@@ -91,6 +92,19 @@ TEST_F(mariadb_driver, says_why_it_cannot_connect) {
     EXPECT_TRUE(nobody.unmet) << nobody.detail;
     EXPECT_EQ(trouble(server_->url_of("t_none")).is, kind::no_schema);
     EXPECT_EQ(trouble(server_->url_of("foreign")).is, kind::denied);
+}
+
+// It accepts, and greets nobody. Whoever drives the connection drives others too.
+TEST_F(mariadb_driver, does_not_wait_for_a_server_that_says_nothing) {
+    const std::uint16_t port = testing::free_port();
+    const auto silent = testing::listener_at(port);
+    const settings to = at("mysql://u:p@127.0.0.1:" + std::to_string(port) + "/t1?timeout=60s");
+    const auto begun = std::chrono::steady_clock::now();
+    const auto db = make_driver(to, std::chrono::seconds{60});
+    db->open({.where = to.servers.front(), .numeric = "127.0.0.1"});
+    for (int i = 0; i < 3; ++i) db->advance();
+    EXPECT_EQ(db->is(), sql::driver::state::connecting) << db->trouble().detail;
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds{30}) << "it blocks for as long as it may";
 }
 
 TEST_F(mariadb_driver, notices_a_kill_while_idle_and_while_it_waits) {

@@ -183,6 +183,31 @@ TEST_P(mysql_bound, locks_outlive_neither_their_process_nor_its_waits) {
     EXPECT_TRUE(other.try_acquire("n", {.wait = 20s}));
 }
 
+TEST_P(mysql_bound, records_of_the_dead_are_removed_and_those_of_the_living_kept) {
+    const std::string address = url();
+    client lives{address};
+    const hold kept = lives.acquire("kept");
+    testing::child dies{[&] {
+        client locks{address};
+        const hold held = locks.acquire("n");
+        std::this_thread::sleep_for(60s);
+        return 0;
+    }};
+    const auto records = [&](const std::string& name) {
+        return server_->run("SELECT COUNT(*) FROM " + database_in(address) + ".mortise_holds WHERE name = '" + name +
+                            "'");
+    };
+    ASSERT_TRUE(eventually([&] { return records("n") == "1"; }));
+    dies.kill();
+    EXPECT_EQ(records("n"), "1") << "nobody is left to remove it";
+    client next{address};
+    EXPECT_TRUE(eventually([&] { return next.list().size() == 1; })) << "the server has noticed";
+    EXPECT_EQ(next.acquire("m").release(), release_result::released);
+    EXPECT_TRUE(eventually([&] { return records("n") == "0"; }));
+    EXPECT_EQ(records("kept"), "1");
+    EXPECT_TRUE(kept.valid());
+}
+
 TEST_P(mysql_bound, says_what_is_wrong) {
     const std::string address = url();
     const std::string database = database_in(address);

@@ -131,6 +131,17 @@ TEST_F(mysql_row, says_what_is_wrong) {
     EXPECT_THAT(complaint(address), HasSubstr("is not ours"));
 }
 
+// The directory of the database is a disk of its own.
+TEST(mysql_full_disk, is_named_and_nothing_is_lost) {
+    testing::small_disk disk;
+    if (!disk.permitted()) GTEST_SKIP() << "only root may mount a small disk";
+    server node;
+    const std::string address = node.fresh_url();
+    const std::string database = address.substr(address.rfind('/') + 1);
+    disk.mount_at(node.home() / ("data/" + database), 12);
+    sql::servers::survives_a_full_disk(address, disk, "1114");
+}
+
 TEST_F(mysql_row, needs_few_connections_however_many_wait) {
     const std::string address = server_->fresh_url() + "?wait_connections=2";
     client locks{address};

@@ -7,13 +7,14 @@
 #include <mortise/mortise.hpp>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace mortise::stores::postgres::servers {
 namespace {
@@ -142,6 +143,37 @@ TEST_F(postgres_row, a_user_who_may_not_make_the_schema_is_told_so) {
     ask("GRANT USAGE ON ALL SEQUENCES IN SCHEMA " + schema_ + " TO " + schema_);
     client allowed{theirs};
     EXPECT_TRUE(allowed.try_acquire("n"));
+}
+
+TEST_F(postgres_row, a_server_that_takes_no_changes_is_named) {
+    ask("CREATE ROLE reads_" + schema_ + " SUPERUSER LOGIN PASSWORD 'secret'");
+    ask("ALTER ROLE reads_" + schema_ + " SET default_transaction_read_only = on");
+    EXPECT_TRUE(client{url()}.try_acquire("n"));
+    std::string theirs = url();
+    theirs.replace(theirs.find("postgres:secret@"), 16, "reads_" + schema_ + ":secret@");
+    const server replica{{.replica_of = server_.get()}};
+    for (const std::string& address : {theirs, replica.url("schema=" + schema_)}) {
+        client locks{address, {.patience = 2s}};
+        const attempt refused = locks.try_acquire("n", {.wait = 5s});
+        ASSERT_FALSE(refused) << address;
+        EXPECT_THAT(refused.refusal().describe(),
+                    ::testing::AnyOf(::testing::HasSubstr("is read-only"), ::testing::HasSubstr("is a replica")));
+    }
+}
+
+// The tables are on a disk of their own.
+TEST(postgres_full_disk, is_named_and_nothing_is_lost) {
+    testing::small_disk disk;
+    if (!disk.permitted()) GTEST_SKIP() << "only root may mount a small disk";
+    server node;
+    const std::string place = node.directory() + "-small";
+    std::filesystem::create_directory(place);
+    disk.mount_at(place, 4);
+    std::filesystem::create_directory(place + "/tables");
+    node.hand_over(place + "/tables");
+    node.open_console().ask("CREATE TABLESPACE small LOCATION '" + place + "/tables'");
+    node.open_console().ask("ALTER ROLE postgres SET default_tablespace = small");
+    sql::servers::survives_a_full_disk(node.url("schema=full"), disk, "53100");
 }
 
 TEST_F(postgres_row, a_table_of_ours_with_other_columns_is_named) {

@@ -8,6 +8,7 @@
 #include "support/sanitizers.hpp"
 #include "support/shared_page.hpp"
 #include "support/silence.hpp"
+#include "support/small_disk.hpp"
 #include "support/tcp_proxy.hpp"
 #include "support/waiting.hpp"
 
@@ -35,6 +36,31 @@ namespace mortise::inline v0::stores::sql::servers {
 
 using namespace std::chrono_literals;
 using testing::eventually;
+
+// Claims are refused by the server's own number, holds stay, and once there is room all goes on.
+inline void survives_a_full_disk(const std::string& url, const testing::small_disk& disk, const std::string& number) {
+    client locks{url, {.patience = 1s}};
+    std::vector<hold> all;
+    all.push_back(locks.acquire("first"));
+    disk.fill();
+    std::string refused;
+    for (int n = 0; n < 20'000 && refused.empty(); ++n) {
+        attempt got = locks.try_acquire("n" + std::to_string(n));
+        if (got)
+            all.push_back(*std::move(got));
+        else
+            refused = got.refusal().describe();
+    }
+    EXPECT_NE(refused.find(number), std::string::npos) << refused << " after " << all.size();
+    for (const hold& one : all) ASSERT_TRUE(one.valid());
+    client others{url, {.patience = 1s}};
+    EXPECT_FALSE(others.try_acquire("first")) << "its row is there";
+    disk.free();
+    EXPECT_TRUE(eventually([&] { return static_cast<bool>(locks.try_acquire("room")); }));
+    EXPECT_EQ(all.size(), locks.list().size());
+    for (hold& one : all) ASSERT_EQ(one.release(), release_result::released);
+    EXPECT_GT(others.acquire("first").token(), all.front().token());
+}
 
 // What a suite has to say of its server.
 class row_host {
@@ -215,6 +241,19 @@ TYPED_TEST_P(row_suite, what_a_dead_client_left_is_swept_by_any_other) {
     EXPECT_TRUE(mine.valid());
 }
 
+// No transaction lasts while a lock is held, so the server sees no circle; who set a time limit is told.
+TYPED_TEST_P(row_suite, a_deadlock_of_two_clients_ends_with_their_time) {
+    client a{this->url()};
+    client b{this->url()};
+    const hold first = a.acquire("x");
+    const hold second = b.acquire("y");
+    auto of_a = std::async(std::launch::async, [&] { return a.try_acquire("y", {.wait = 1s}).reason(); });
+    EXPECT_EQ(b.try_acquire("x", {.wait = 1s}).reason(), errc::timed_out);
+    EXPECT_EQ(of_a.get(), errc::timed_out);
+    EXPECT_TRUE(first.valid());
+    EXPECT_TRUE(second.valid());
+}
+
 TYPED_TEST_P(row_suite, names_and_labels_are_bytes) {
     client locks{this->url()};
     std::vector<hold> all;
@@ -334,7 +373,8 @@ REGISTER_TYPED_TEST_SUITE_P(row_suite, few_statements_hand_a_lock_over_to_one_of
                             a_big_claim_of_a_dead_client_keeps_nobody_out,
                             a_silent_client_is_passed_over_and_its_hold_ends_before_its_row,
                             goes_on_when_the_server_was_restarted, what_a_dead_client_left_is_swept_by_any_other,
-                            names_and_labels_are_bytes, leaves_nothing_behind_when_requests_are_late_twice_or_lost,
+                            a_deadlock_of_two_clients_ends_with_their_time, names_and_labels_are_bytes,
+                            leaves_nothing_behind_when_requests_are_late_twice_or_lost,
                             every_row_is_of_a_claim_that_a_client_admits_to);
 
 }  // namespace mortise::inline v0::stores::sql::servers
