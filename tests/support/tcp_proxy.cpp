@@ -101,8 +101,9 @@ private:
         ::prctl(PR_SET_TIMERSLACK, 1);  // a delay is a fraction of a millisecond
         while (!stopping_) {
             std::vector<pollfd> watched{{bell_.fd(), POLLIN, 0}};
-            if (!frozen_) watch(watched);
-            const auto pause = frozen_ ? std::nullopt : patience();
+            const auto now = clock::now();  // one for both: what is not due for the one must be to come for the other
+            if (!frozen_) watch(watched, now);
+            const auto pause = frozen_ ? std::nullopt : patience(now);
             ::ppoll(watched.data(), watched.size(), pause ? &*pause : nullptr, nullptr);
             std::uint64_t rung = 0;
             static_cast<void>(!::read(bell_.fd(), &rung, sizeof rung));
@@ -111,18 +112,17 @@ private:
         }
     }
 
-    void watch(std::vector<pollfd>& watched) const {
+    void watch(std::vector<pollfd>& watched, clock::time_point now) const {
         if (listener_) watched.push_back({listener_.fd(), POLLIN, 0});
         for (const connection& one : connections_)
             for (const stream& s : one.streams) {
                 if (!s.read_out && s.bytes < most_waiting) watched.push_back({s.from, POLLIN, 0});
-                if (!s.waiting.empty() && s.waiting.front().due <= clock::now()) watched.push_back({s.to, POLLOUT, 0});
+                if (!s.waiting.empty() && s.waiting.front().due <= now) watched.push_back({s.to, POLLOUT, 0});
             }
     }
 
     // Until the next delayed chunk is due; none: there is none.
-    std::optional<timespec> patience() const {
-        const auto now = clock::now();
+    std::optional<timespec> patience(clock::time_point now) const {
         auto next = clock::time_point::max();
         for (const connection& one : connections_)
             for (const stream& s : one.streams)

@@ -195,6 +195,17 @@ TEST_F(tcp_proxy_suite, delay_holds_one_way_back_and_keeps_the_order) {
     EXPECT_GE(std::chrono::steady_clock::now() - begun, 200ms);
 }
 
+// Nothing else happens that would make it look again.
+TEST_F(tcp_proxy_suite, a_short_delay_ends_by_itself) {
+    end client = end::to(proxy_.port());
+    end server = taken();
+    for (int turn = 0; turn < 3000 && !HasFailure(); ++turn) {
+        if (turn % 100 == 0) proxy_.delay(way::to_server, std::chrono::microseconds{1 + turn / 100});
+        client.say("x");
+        EXPECT_EQ(server.hear(1), "x");
+    }
+}
+
 TEST_F(tcp_proxy_suite, freeze_stops_everything_and_thaw_loses_nothing) {
     end client = end::to(proxy_.port());
     end server = taken();
