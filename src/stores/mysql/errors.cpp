@@ -63,6 +63,7 @@ kind kind_of(unsigned number) {
         case 1048:
         case 1054:
         case 1136:
+        case 1176:  // an index is missing
         case 1264:
         case 1265:
         case 1318:

@@ -177,7 +177,7 @@ public:
     bool ready() const override { return is_ == state::up && goes_on_ == nullptr; }
     void send(const sql::statement& what, std::span<const sql::value> bound) override;
     std::optional<sql::result> next_result() override;
-    std::optional<sql::notification> next_notification() override { return std::nullopt; }
+    std::optional<sql::notification> next_notification() override;
     const outcome& trouble() const override { return trouble_; }
 
 private:
@@ -229,6 +229,7 @@ private:
     bool first_ = true;       // of its results
     sql::result result_;
     std::deque<sql::result> results_;
+    std::deque<sql::notification> told_;
 };
 
 mariadb_driver::~mariadb_driver() {
@@ -487,7 +488,12 @@ void mariadb_driver::executed() {
 
 void mariadb_driver::stored() {
     if (failed_ != 0) return statement_failed();
-    if (std::exchange(first_, false) && mysql_stmt_field_count(statement_) > 0) result_.rows = rows_of(statement_);
+    const bool has_rows = mysql_stmt_field_count(statement_) > 0;
+    if (running_->tells && has_rows)
+        for (const sql::values& row : rows_of(statement_))
+            told_.push_back({.payload = std::string(sql::bytes_in(row.front()))});
+    else if (std::exchange(first_, false) && has_rows)
+        result_.rows = rows_of(statement_);
     if (!mysql_stmt_more_results(statement_)) return finish();
     begin(
         mysql_stmt_next_result_start(&failed_, statement_),
@@ -524,6 +530,13 @@ void mariadb_driver::finish() {
     running_ = nullptr;
     bound_.reset();
     results_.push_back(std::move(result_));
+}
+
+std::optional<sql::notification> mariadb_driver::next_notification() {
+    if (told_.empty()) return std::nullopt;
+    sql::notification next = std::move(told_.front());
+    told_.pop_front();
+    return next;
 }
 
 std::optional<sql::result> mariadb_driver::next_result() {

@@ -3,7 +3,7 @@
 #include "base/address_options.hpp"
 #include "stores/mysql/bound_claims.hpp"
 #include "stores/mysql/diagnostics.hpp"
-#include "stores/mysql/lock_waker.hpp"
+#include "stores/mysql/grant_listener.hpp"
 #include "stores/mysql/mariadb_driver.hpp"
 #include "stores/mysql/promises.hpp"
 #include "stores/mysql/row_dialect.hpp"
@@ -63,19 +63,20 @@ spi::store_factory open_rows(const settings& how) {
     const auto make = [how] { return make_driver(how, silence_of_rows); };
     const auto setup = std::make_shared<const sql::row_setup>(sql::row_setup{
         .dialect = row_dialect(),
-        .promises = promises_of_row(how),
+        .promises = promises_of_row(),
         .servers = how.servers,
         .make = make,
         .timeout = how.timeout,
         .shown = how.shown(),
-        .waker = [how, make](net::poller& sockets, spi::clock& clock,
+        .waker = [how, make](std::int64_t session, net::poller& sockets, spi::clock& clock,
                              sql::row_woken woken) -> std::unique_ptr<sql::row_waker> {
-            const auto connect = [how, make, &sockets, &clock] {
+            const auto connect = [how, make, &sockets, &clock](std::function<void(sql::notification)> notified) {
                 return std::make_shared<sql::connection>(
-                    sql::connection::setup{.servers = how.servers, .make = make, .timeout = how.timeout}, clock,
-                    sockets);
+                    sql::connection::setup{
+                        .servers = how.servers, .make = make, .timeout = how.timeout, .notified = std::move(notified)},
+                    clock, sockets);
             };
-            return std::make_unique<lock_waker>(connect, how.wait_connections, std::move(woken));
+            return std::make_unique<grant_listener>(connect, session, clock, std::move(woken));
         },
     });
     return [setup](const spi::context& context) { return sql::make_row_store(setup, context); };

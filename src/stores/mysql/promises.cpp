@@ -54,7 +54,7 @@ mortise::promises promises_of(const settings& how) {
     };
 }
 
-mortise::promises promises_of_row(const settings& how) {
+mortise::promises promises_of_row() {
     return {
         .store = "mysql",
         .tokens = true,
@@ -68,11 +68,9 @@ mortise::promises promises_of_row(const settings& how) {
         .most_capacity = base::most_capacity,
         .default_lease = std::chrono::seconds{30},
         .order =
-            "First come, first served. A claim whose connection breaks while it waits may lose its place. Of a "
-            "client, " +
-            std::to_string(how.wait_connections) +
-            " names at a time (option wait_connections) are told by the server; it asks for the others every 100 to "
-            "200 ms.",
+            "First come, first served. A claim whose connection breaks while it waits may lose its place. While a "
+            "client "
+            "has no second connection to be told on, it asks every 100 to 200 ms.",
         .reach = "everybody who reaches the server",
         .exclusion = "Yes, while the server keeps what it committed; also across its restarts and crashes.",
         .fencing = "Yes: a later grant has a larger token, an AUTO_INCREMENT number.",

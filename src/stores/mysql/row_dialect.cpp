@@ -10,12 +10,24 @@ namespace {
 //   NOW_US       is the time: microseconds since 1970, at the moment and not when the statement began
 //   LOCK_NAME    begins a transaction, and locks the name for its time: its stripe, one of the rows that are never deleted, so that
 //                no gap is locked, and no deadlock follows. A stripe also numbers the claims of its names. v_floored: an exchange
-//                was made in one of them, so that there may be a floor.
+//                was asked for in one of them, so that there may be a floor, or one that waits to replace a hold.
 //   NEXT_NUMBER  takes the next number of the stripe, with the name locked
 //   LINE(until)  reads the line up to a place, see sql/row_line.cpp
 //   DEAD(n)      the client with the session n has lost its connection: nobody has its lock, 'mortise.' and the number
-// A claim has a lock of its own on the connection of its client, 'm:' and its id, for which those behind it wait. But one that
+//   TELL         wakes the clients that were granted something, after the commit. @mortise_told: their sessions, or NULL
+//
+// A claim has a lock of its own on the connection of its client, 'm:' and its id, for which the one behind it waits. But one that
 // waits before another of the same client has none, since nobody else waits for it: a connection with thousands of locks is slow.
+//
+// A client whose claims wait has a second connection, on which it runs mortise_await. That has the lock 'mortise.w.' and the
+// session's number while it runs. It waits for the lock of one claim, and says so by the lock 'v:' and that id: when this claim
+// leaves, it is awake. For all others it is woken by KILL QUERY, which the definer of a routine may do to its own routines. Whoever is
+// woken looks what was granted, and so does every new mortise_await before it sleeps: so nobody need be woken that was not asleep. If
+// there is no claim to wait for, it waits for the lock 'mortise.s.' and the number, which the client's first connection has. Not in
+// SLEEP(): that shares a mutex with all others that sleep, and while it is taken, KILL pauses for 50 ms.
+//
+// The stripe of a name is `floored` from the first exchange that is asked for on. Until then a line whose head is a lock for one
+// is simple: its holder is its first, and the next is its second. That is what mortise_enter and mortise_leave try first.
 constexpr std::string_view tables[] = {
     R"sql(CREATE TABLE IF NOT EXISTS mortise_stripes (stripe INT NOT NULL PRIMARY KEY, number BIGINT NOT NULL DEFAULT 0,
     floored INT NOT NULL DEFAULT 0) ENGINE = InnoDB)sql",
@@ -40,6 +52,7 @@ FROM (SELECT 0 n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) a,
     expires BIGINT NOT NULL,
     since BIGINT NOT NULL,
     grace BIGINT NOT NULL,
+    trusted BIGINT NOT NULL,
     host VARBINARY(255) NOT NULL,
     pid BIGINT NOT NULL,
     label VARBINARY(255) NOT NULL,
@@ -54,12 +67,12 @@ constexpr std::string_view routines[] = {
     // Removes what has expired or died at the head of a line, and grants whatever fits by then (with a new number, if an exchange
     // went before it: see base/line.hpp). o_used: the weight of those who hold,
     // -1 if somebody waits; o_room: their capacity; o_mine: p_me may hold, which is left to the caller; o_swapping: the
-    // first that waits to replace a hold, or 0.
+    // first that waits to replace a hold, or 0. @mortise_wakes: something has changed, so that those who wait for that are told.
     R"sql(CREATE PROCEDURE IF NOT EXISTS mortise_settle(p_name VARBINARY(255), p_session BIGINT, p_me VARBINARY(16), p_now BIGINT,
     p_floored BIGINT, OUT o_mine BIGINT, OUT o_used BIGINT, OUT o_room BIGINT, OUT o_swapping BIGINT)
 BEGIN
     DECLARE v_seq, v_session, v_capacity, v_weight, v_place, v_confirmed, v_expires, v_grace, v_stands, v_floor, v_number,
-        v_swaps BIGINT;
+        v_swaps, v_last BIGINT;
     DECLARE v_id VARBINARY(16);
     SET o_mine = 0;
     settle_loop: LOOP
@@ -75,6 +88,9 @@ BEGIN
                 DELETE FROM mortise_claims WHERE seq = v_seq;
             ELSE
                 SET o_swapping = IF(o_swapping = 0, v_seq, LEAST(o_swapping, v_seq));
+                IF @mortise_wakes AND NOT FIND_IN_SET(v_session, COALESCE(@mortise_told, '')) THEN
+                    SET @mortise_told = CONCAT_WS(',', @mortise_told, v_session);
+                END IF;
             END IF;
         END WHILE;
         SET v_seq = NULL;
@@ -82,11 +98,16 @@ BEGIN
             INTO v_seq, v_id, v_session, v_capacity, v_weight, v_place, v_confirmed, v_grace, v_stands FROM mortise_claims
             WHERE name = p_name AND swaps = 0 AND confirmed = 0 ORDER BY stands LIMIT 1;
         IF v_seq IS NULL THEN SET v_stands = 9223372036854775807; END IF;
-        SELECT COALESCE(SUM(weight), 0), MIN(capacity), MIN(expires) INTO o_used, o_room, v_expires FROM mortise_claims
-            WHERE name = p_name AND swaps = 0 AND stands < v_stands;
+        SELECT COALESCE(SUM(weight), 0), MIN(capacity), MIN(expires), MAX(confirmed) INTO o_used, o_room, v_expires, v_last
+            FROM mortise_claims WHERE name = p_name AND swaps = 0 AND stands < v_stands;
         IF v_expires <= p_now THEN
             DELETE FROM mortise_claims WHERE name = p_name AND swaps = 0 AND stands < v_stands AND expires <= p_now;
             ITERATE settle_loop;
+        END IF;
+        IF v_last = 2 THEN
+            DELETE FROM mortise_claims WHERE name = p_name AND swaps = 0 AND stands < v_stands AND confirmed = 2
+                AND since + trusted <= p_now AND session <> p_session AND DEAD(session);
+            IF ROW_COUNT() > 0 THEN ITERATE settle_loop; END IF;
         END IF;
         WHILE v_seq IS NOT NULL DO
             IF v_confirmed = 0 AND v_session <> p_session AND DEAD(v_session) THEN
@@ -108,11 +129,12 @@ BEGIN
                     UPDATE mortise_claims SET seq = v_number, place = stands, confirmed = 2, expires = p_now + v_grace,
                         since = p_now WHERE seq = v_seq;
                     UPDATE mortise_floors SET floor = v_number WHERE name = p_name;
-                    SET v_floor = v_number;
+                    SET v_floor = v_number, @mortise_told = CONCAT_WS(',', @mortise_told, v_session);
                 ELSEIF v_id <=> p_me THEN
                     SET o_mine = 1;
                 ELSE
                     UPDATE mortise_claims SET confirmed = 2, expires = p_now + v_grace, since = p_now WHERE seq = v_seq;
+                    SET @mortise_told = CONCAT_WS(',', @mortise_told, v_session);
                 END IF;
             END IF;
             SET v_seq = NULL;
@@ -146,65 +168,73 @@ BEGIN
     LOCK_NAME
     CALL mortise_look_within(p_name, p_id, p_session, p_lease, p_most, NOW_US, v_floored);
     COMMIT;
+    TELL
 END)sql",
     R"sql(CREATE PROCEDURE IF NOT EXISTS mortise_enter(p_name VARBINARY(255), p_id VARBINARY(16), p_session BIGINT, p_capacity BIGINT,
-    p_weight BIGINT, p_instead VARBINARY(16), p_only BIGINT, p_lease BIGINT, p_grace BIGINT, p_host VARBINARY(255),
+    p_weight BIGINT, p_instead VARBINARY(16), p_only BIGINT, p_lease BIGINT, p_grace BIGINT, p_trusted BIGINT, p_host VARBINARY(255),
     p_pid BIGINT, p_label VARBINARY(255), p_most BIGINT)
 enter_body: BEGIN
-    DECLARE v_now, v_mine, v_used, v_room, v_swapping, v_seq, v_expires, v_session, v_confirmed, v_lock, v_number,
-        v_floored BIGINT;
+    DECLARE v_now, v_mine, v_used, v_room, v_swapping, v_expires, v_confirmed, v_number, v_known, v_floored, v_session, v_lock BIGINT;
+    DECLARE v_before VARBINARY(16);
+    DECLARE v_stripe INT DEFAULT CRC32(p_name) % 1024;
     DECLARE v_fits BIGINT DEFAULT 0;
     DECLARE v_until BIGINT DEFAULT 9223372036854775807;
-    DECLARE v_known BIGINT;
-    DECLARE v_before VARBINARY(16);
     DECLARE CONTINUE HANDLER FOR 1062 SET v_known = 1;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     IF @mortise_session IS NULL OR @mortise_session <> p_session THEN
         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'another session answers: a pooler shares connections';
     END IF;
-    LOCK_NAME
-    SET v_now = NOW_US;
-    IF p_only = 1 THEN
-        SELECT 1 INTO v_known FROM mortise_claims WHERE id = p_id;
+    SET @mortise_told = NULL, @mortise_awake = NULL, @mortise_wakes = NULL, @mortise_stripe = v_stripe;
+    START TRANSACTION;
+    UPDATE mortise_stripes SET number = LAST_INSERT_ID(number + 1),
+        floored = (@mortise_floored := floored OR p_instead IS NOT NULL) WHERE stripe = v_stripe;
+    SET v_number = LAST_INSERT_ID() * 1024 + v_stripe, v_floored = @mortise_floored, v_now = NOW_US;
+    IF NOT v_floored THEN
+        SELECT confirmed, expires, capacity INTO v_confirmed, v_expires, v_room FROM mortise_claims FORCE INDEX (line)
+            WHERE name = p_name AND swaps = 0 ORDER BY stands LIMIT 1;
     END IF;
-    CALL mortise_settle(p_name, p_session, p_id, v_now, v_floored, v_mine, v_used, v_room, v_swapping);
+    IF NOT v_floored AND v_confirmed IS NULL THEN
+        SET v_used = 0, v_swapping = 0;
+    ELSEIF NOT v_floored AND v_confirmed = 1 AND v_room = 1 AND v_expires > v_now THEN
+        SET v_used = -1, v_swapping = 0;
+    ELSE
+        CALL mortise_settle(p_name, p_session, p_id, v_now, v_floored, v_mine, v_used, v_room, v_swapping);
+    END IF;
     SET v_fits = p_instead IS NULL AND v_swapping = 0 AND v_used >= 0 AND v_used + p_weight <= p_capacity
         AND COALESCE(v_room, p_capacity) = p_capacity;
-    IF v_known IS NULL AND (v_fits OR p_only = 0) THEN
-        NEXT_NUMBER
+    IF v_fits OR p_only = 0 THEN
         INSERT INTO mortise_claims SELECT v_number, v_number, 0, p_instead IS NOT NULL, p_name, p_id, p_session, p_capacity,
-            p_weight, p_instead, v_fits, IF(v_fits, v_now + p_lease, v_until), v_now, p_grace, p_host, p_pid, p_label
+            p_weight, p_instead, v_fits, IF(v_fits, v_now + p_lease, v_until), v_now, p_grace, p_trusted, p_host, p_pid, p_label
             FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM mortise_gone WHERE id = p_id);
         IF v_known IS NULL AND ROW_COUNT() = 0 THEN
             ROLLBACK;
             LINE(v_until)
             LEAVE enter_body;
         END IF;
+    ELSE
+        SELECT 1 INTO v_known FROM mortise_claims WHERE id = p_id;
     END IF;
     IF v_known = 1 THEN
         DELETE FROM mortise_claims WHERE id = p_id AND expires <= v_now;
         CALL mortise_look_within(p_name, p_id, p_session, p_lease, p_most, v_now, v_floored);
         COMMIT;
+        TELL
         LEAVE enter_body;
     END IF;
-    IF v_fits OR p_only = 0 THEN
-        SET v_seq = v_number;
-        SET v_lock = GET_LOCK(CONCAT('m:', HEX(p_id)), 0);
-    END IF;
+    IF v_fits OR p_only = 0 THEN SET v_lock = GET_LOCK(CONCAT('m:', HEX(p_id)), 0); END IF;
+    COMMIT;
+    TELL
     IF v_fits THEN
-        COMMIT;
-        SELECT v_seq AS seq, v_seq AS stands, 0 AS place, p_id AS id, p_capacity AS capacity, p_weight AS weight,
-            NULL AS instead_of, 1 AS confirmed, p_lease AS left_us, 0 AS held_us, p_host AS host, p_pid AS pid, p_label AS label
-        UNION ALL SELECT 0, 0, 0, NULL, 0, 0, NULL, 0, 0, 0, NULL, 0, NULL;
+        SELECT v_number AS seq, v_number AS stands, 0 AS place, p_id AS id, p_capacity AS capacity, p_weight AS weight,
+            NULL AS instead_of, 1 AS confirmed, p_lease AS left_us, 0 AS held_us, p_host AS host, p_pid AS pid, p_label AS label;
         LEAVE enter_body;
     END IF;
     IF p_only = 0 AND p_instead IS NULL THEN
         SELECT id, session, confirmed INTO v_before, v_session, v_confirmed FROM mortise_claims
-            WHERE name = p_name AND swaps = 0 AND stands < v_seq ORDER BY stands DESC LIMIT 1;
+            WHERE name = p_name AND swaps = 0 AND stands < v_number ORDER BY stands DESC LIMIT 1;
         IF v_confirmed = 0 AND v_session = p_session THEN SET v_lock = RELEASE_LOCK(CONCAT('m:', HEX(v_before))); END IF;
     END IF;
     LINE(v_until)
-    COMMIT;
 END)sql",
     R"sql(CREATE PROCEDURE IF NOT EXISTS mortise_confirm(p_id VARBINARY(16), p_lease BIGINT)
 BEGIN
@@ -216,15 +246,41 @@ BEGIN
     SELECT COALESCE(v_expires, 0);
 END)sql",
     R"sql(CREATE PROCEDURE IF NOT EXISTS mortise_leave(p_name VARBINARY(255), p_records LONGBLOB, p_session BIGINT)
-BEGIN
-    DECLARE v_now, v_mine, v_used, v_room, v_swapping, v_seq, v_place, v_expires, v_stands, v_there, v_took, v_lock, v_mark,
-        v_end, v_other, v_confirmed, v_floored BIGINT;
-    DECLARE v_instead, v_id, v_before VARBINARY(16);
+leave_body: BEGIN
+    DECLARE v_now, v_mine, v_used, v_room, v_swapping, v_seq, v_place, v_expires, v_there, v_took, v_mark, v_floored, v_simple,
+        v_stands, v_confirmed, v_end, v_other, v_lock BIGINT;
+    DECLARE v_before VARBINARY(16);
+    DECLARE v_stripe INT DEFAULT CRC32(p_name) % 1024;
+    DECLARE v_instead, v_id VARBINARY(16);
     DECLARE v_all LONGBLOB DEFAULT '';
     DECLARE i INT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-    LOCK_NAME
+    SET @mortise_told = NULL, @mortise_awake = NULL, @mortise_wakes = 1, @mortise_simple = NULL, @mortise_stripe = v_stripe, v_id = SUBSTRING(p_records, 1, 16);
+    START TRANSACTION;
+    SELECT s.floored, c.seq, c.stands, c.expires, c.name = p_name AND c.confirmed > 0 AND c.capacity = 1 AND c.instead_of IS NULL
+        INTO v_floored, v_seq, v_stands, v_expires, v_simple
+        FROM mortise_stripes s LEFT JOIN mortise_claims c ON c.id = v_id WHERE s.stripe = v_stripe FOR UPDATE;
     SET v_now = NOW_US;
+    IF v_simple AND v_expires > v_now AND NOT v_floored AND LENGTH(p_records) = 24
+        AND SUBSTRING(p_records, 17) = x'0000000000000000' THEN
+        DELETE FROM mortise_claims WHERE seq = v_seq;
+        UPDATE mortise_claims SET
+            confirmed = IF(@mortise_simple := confirmed = 0 AND capacity = 1 AND (session = p_session OR NOT DEAD(session)),
+                2, confirmed),
+            expires = IF(@mortise_simple, v_now + grace, expires),
+            since = IF(@mortise_simple, v_now, since),
+            session = (@mortise_told := session)
+            WHERE name = p_name AND swaps = 0 AND stands > v_stands ORDER BY stands LIMIT 1;
+        IF @mortise_simple IS NULL OR @mortise_simple THEN
+            COMMIT;
+            SET v_other = IS_USED_LOCK(CONCAT('v:', HEX(v_id))),
+                @mortise_awake = IF(RELEASE_LOCK(CONCAT('m:', HEX(v_id))), v_other, NULL);
+            TELL
+            SELECT '10', @mortise_simple IS NOT NULL;
+            LEAVE leave_body;
+        END IF;
+        SET @mortise_told = NULL, v_all = '10', i = 1;
+    END IF;
     WHILE i < LENGTH(p_records) DIV 24 DO
         SET v_id = SUBSTRING(p_records, 1 + 24 * i, 16), v_seq = NULL, v_there = 0, v_took = 0, v_instead = NULL,
             v_mark = CAST(CAST(CONV(HEX(SUBSTRING(p_records, 17 + 24 * i, 8)), 16, 10) AS UNSIGNED) AS SIGNED);
@@ -248,29 +304,68 @@ BEGIN
     IF v_end IS NOT NULL THEN
         SELECT id, session, confirmed INTO v_before, v_other, v_confirmed FROM mortise_claims
             WHERE name = p_name AND swaps = 0 AND stands < v_end ORDER BY stands DESC LIMIT 1;
-        IF v_other = p_session AND v_confirmed = 0 THEN SET v_lock = GET_LOCK(CONCAT('m:', HEX(v_before)), 0); END IF;
+        IF v_other = p_session AND v_confirmed = 0 AND NOT (IS_USED_LOCK(CONCAT('m:', HEX(v_before))) <=> CONNECTION_ID()) THEN
+            SET v_lock = GET_LOCK(CONCAT('m:', HEX(v_before)), 0);
+        END IF;
     END IF;
     COMMIT;
     SET i = 0;
     WHILE i < LENGTH(p_records) DIV 24 DO
-        SET v_lock = RELEASE_LOCK(CONCAT('m:', HEX(SUBSTRING(p_records, 1 + 24 * i, 16)))), i = i + 1;
+        SET v_id = SUBSTRING(p_records, 1 + 24 * i, 16), i = i + 1, v_other = IS_USED_LOCK(CONCAT('v:', HEX(v_id)));
+        IF RELEASE_LOCK(CONCAT('m:', HEX(v_id))) THEN SET @mortise_awake = CONCAT_WS(',', @mortise_awake, v_other); END IF;
     END WHILE;
+    TELL
     SELECT v_all, v_room IS NOT NULL;
 END)sql",
-    // Waits until p_other has left its line, and tells whether p_mine was granted: 1 if the lock was had; its number, or 0.
-    R"sql(CREATE PROCEDURE IF NOT EXISTS mortise_await(p_other VARBINARY(16), p_mine VARBINARY(16), p_seconds BIGINT)
+    // Wakes the sessions in @mortise_told, but for connections in @mortise_awake. One that belongs to another user cannot be, and finds out by itself.
+    R"sql(CREATE PROCEDURE IF NOT EXISTS mortise_tell()
 BEGIN
-    DECLARE v_lock BIGINT;
-    DECLARE v_number BIGINT DEFAULT 0;
-    SET v_lock = GET_LOCK(CONCAT('m:', HEX(p_other)), p_seconds);
-    IF v_lock THEN DO RELEASE_LOCK(CONCAT('m:', HEX(p_other))); END IF;
-    SELECT IF(confirmed > 0, seq, 0) INTO v_number FROM mortise_claims WHERE id = p_mine;
-    SELECT COALESCE(v_lock, 0), v_number;
+    DECLARE v_line BIGINT;
+    DECLARE CONTINUE HANDLER FOR 1094, 1095 SET v_line = NULL;
+    WHILE @mortise_told IS NOT NULL DO
+        SET v_line = IS_USED_LOCK(CONCAT('mortise.w.', SUBSTRING_INDEX(@mortise_told, ',', 1))),
+            @mortise_told = IF(LOCATE(',', @mortise_told), SUBSTRING(@mortise_told, LOCATE(',', @mortise_told) + 1), NULL);
+        IF v_line IS NOT NULL AND NOT FIND_IN_SET(v_line, COALESCE(@mortise_awake, '')) THEN KILL QUERY v_line; END IF;
+    END WHILE;
+    SET @mortise_awake = NULL;
+END)sql",
+    // Tells which of these claims were granted, ids and numbers of 16 and 8 bytes; 0 for those that have to look. Sleeps, and if p_other has left, tells it again,
+    // with a full stop behind it; and sleeps again if there are more.
+    R"sql(CREATE PROCEDURE IF NOT EXISTS mortise_await(p_session BIGINT, p_ids LONGBLOB, p_other VARBINARY(16), p_seconds BIGINT)
+BEGIN
+    DECLARE v_number, v_lock BIGINT;
+    DECLARE v_id VARBINARY(16);
+    DECLARE v_all LONGBLOB;
+    DECLARE v_over BIGINT DEFAULT 0;
+    DECLARE i INT;
+    SET v_lock = RELEASE_ALL_LOCKS(), v_lock = GET_LOCK(CONCAT('mortise.w.', p_session), 0);
+    IF p_other IS NOT NULL THEN SET v_lock = GET_LOCK(CONCAT('v:', HEX(p_other)), 0); END IF;
+    await_loop: LOOP
+        SET v_all = '', i = 0;
+        WHILE i < LENGTH(p_ids) DIV 16 DO
+            SET v_id = SUBSTRING(p_ids, 1 + 16 * i, 16), v_number = NULL, i = i + 1;
+            SELECT IF(confirmed > 0, seq, 0) INTO v_number FROM mortise_claims WHERE id = v_id AND (confirmed > 0 OR swaps = 1);
+            IF v_number IS NOT NULL THEN SET v_all = CONCAT(v_all, v_id, UNHEX(LPAD(HEX(v_number), 16, '0'))); END IF;
+        END WHILE;
+        IF v_over THEN
+            SELECT CONCAT(v_all, '.');
+            LEAVE await_loop;
+        END IF;
+        IF v_all <> '' THEN SELECT v_all; END IF;
+        SET v_over = p_other IS NOT NULL AND GET_LOCK(CONCAT('m:', HEX(p_other)), p_seconds);
+        IF NOT v_over THEN LEAVE await_loop; END IF;
+    END LOOP;
+    IF v_over THEN DO RELEASE_LOCK(CONCAT('m:', HEX(p_other))), RELEASE_LOCK(CONCAT('v:', HEX(p_other))); END IF;
+    IF (p_other IS NULL OR (v_over AND LENGTH(v_all) DIV 24 < LENGTH(p_ids) DIV 16))
+        AND GET_LOCK(CONCAT('mortise.s.', p_session), p_seconds) THEN
+        DO SLEEP(0.05);
+    END IF;
+    SET v_lock = RELEASE_ALL_LOCKS();
 END)sql",
     R"sql(CREATE PROCEDURE IF NOT EXISTS mortise_move(p_name VARBINARY(255), p_id VARBINARY(16), p_old VARBINARY(16),
     p_guards VARBINARY(60000), p_floor BIGINT, p_session BIGINT, p_lease BIGINT)
 move_body: BEGIN
-    DECLARE v_now, v_number, v_place, v_lock, v_mine, v_used, v_room, v_swapping, v_floored BIGINT;
+    DECLARE v_now, v_number, v_place, v_mine, v_used, v_room, v_swapping, v_floored, v_lock BIGINT;
     DECLARE i INT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     LOCK_NAME
@@ -299,10 +394,11 @@ move_body: BEGIN
     UPDATE mortise_claims SET seq = v_number, stands = v_place, place = v_place, swaps = 0, confirmed = 1,
         expires = v_now + p_lease, since = v_now WHERE id = p_id;
     REPLACE INTO mortise_floors VALUES (p_name, v_number);
-    UPDATE mortise_stripes SET floored = 1 WHERE stripe = @mortise_stripe;
+    SET @mortise_wakes = 1;
     CALL mortise_settle(p_name, p_session, p_id, v_now, v_floored, v_mine, v_used, v_room, v_swapping);
     COMMIT;
     IF p_old <> p_id THEN SET v_lock = RELEASE_LOCK(CONCAT('m:', HEX(p_old))); END IF;
+    TELL
     SELECT v_number;
 END)sql",
     R"sql(CREATE PROCEDURE IF NOT EXISTS mortise_renew(p_records LONGBLOB)
@@ -330,7 +426,7 @@ END)sql",
     // See sql/row_dialect.hpp.
     R"sql(CREATE PROCEDURE IF NOT EXISTS mortise_beat(p_session BIGINT, p_firsts LONGBLOB, p_silence BIGINT)
 BEGIN
-    DECLARE v_now, v_seq, v_swaps, v_confirmed, v_stands, v_session, v_expires, v_due, v_lock BIGINT;
+    DECLARE v_now, v_seq, v_swaps, v_confirmed, v_stands, v_session, v_expires, v_due, v_lock, v_last BIGINT;
     DECLARE v_silence BIGINT DEFAULT IF(LENGTH(p_firsts) = 0, 28800, p_silence DIV 1000000);
     DECLARE v_name VARBINARY(255);
     DECLARE v_id VARBINARY(16);
@@ -338,6 +434,9 @@ BEGIN
     DECLARE i INT DEFAULT 0;
     IF NOT (IS_USED_LOCK(CONCAT('mortise.', HEX(p_session))) <=> CONNECTION_ID()) THEN
         SET v_lock = GET_LOCK(CONCAT('mortise.', HEX(p_session)), 0);
+    END IF;
+    IF NOT (IS_USED_LOCK(CONCAT('mortise.s.', p_session)) <=> CONNECTION_ID()) THEN
+        SET v_lock = GET_LOCK(CONCAT('mortise.s.', p_session), 0);
     END IF;
     IF @@SESSION.wait_timeout <> v_silence THEN SET SESSION wait_timeout = v_silence; END IF;
     SET v_now = NOW_US;
@@ -348,8 +447,11 @@ BEGIN
         IF NOT v_due THEN
             SELECT session, stands INTO v_session, v_stands FROM mortise_claims
                 WHERE name = v_name AND swaps = 0 AND confirmed = 0 ORDER BY stands LIMIT 1;
-            SELECT MIN(expires) INTO v_expires FROM mortise_claims WHERE name = v_name AND swaps = 0 AND stands < v_stands;
-            SET v_due = v_expires IS NULL OR v_expires <= v_now OR (v_session <> p_session AND DEAD(v_session));
+            SELECT MIN(expires), MAX(confirmed) INTO v_expires, v_last FROM mortise_claims
+                WHERE name = v_name AND swaps = 0 AND stands < v_stands;
+            SET v_due = v_expires IS NULL OR v_expires <= v_now OR (v_session <> p_session AND DEAD(v_session))
+                OR (v_last = 2 AND EXISTS (SELECT 1 FROM mortise_claims WHERE name = v_name AND swaps = 0 AND stands < v_stands
+                    AND confirmed = 2 AND session <> p_session AND DEAD(session)));
         END IF;
         IF v_due THEN SET v_all = CONCAT(v_all, v_id); END IF;
     END WHILE;
@@ -362,8 +464,10 @@ BEGIN
     LOCK_NAME
     SELECT COUNT(*) INTO v_count FROM mortise_claims WHERE seq = p_counter AND name = p_name AND confirmed > 0;
     DELETE FROM mortise_claims WHERE seq = p_counter AND name = p_name AND confirmed > 0;
+    SET @mortise_wakes = 1;
     CALL mortise_settle(p_name, p_session, NULL, NOW_US, v_floored, v_mine, v_used, v_room, v_swapping);
     COMMIT;
+    TELL
     SELECT v_count;
 END)sql",
     R"sql(CREATE PROCEDURE IF NOT EXISTS mortise_sweep(p_name VARBINARY(255), p_session BIGINT)
@@ -372,30 +476,43 @@ BEGIN
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     LOCK_NAME
     DELETE FROM mortise_claims WHERE name = p_name AND confirmed = 0 AND session <> p_session AND DEAD(session);
+    SET @mortise_wakes = ROW_COUNT() > 0;
     CALL mortise_settle(p_name, p_session, NULL, NOW_US, v_floored, v_mine, v_used, v_room, v_swapping);
     IF v_room IS NULL AND v_swapping = 0 THEN DELETE FROM mortise_floors WHERE name = p_name; END IF;
     COMMIT;
+    TELL
     SELECT 1;
 END)sql",
 };
 
 constexpr std::string_view now_us = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)";
 constexpr std::string_view lock_name =
-    "START TRANSACTION; SELECT stripe, floored INTO @mortise_stripe, v_floored FROM mortise_stripes "
-    "WHERE stripe = CRC32(p_name) % 1024 FOR UPDATE;";
+    "SET @mortise_told = NULL, @mortise_awake = NULL, @mortise_wakes = NULL; START TRANSACTION; SELECT stripe, floored "
+    "INTO @mortise_stripe, v_floored "
+    "FROM mortise_stripes WHERE stripe = CRC32(p_name) % 1024 FOR UPDATE;";
+constexpr std::string_view tell = "IF @mortise_told IS NOT NULL THEN CALL mortise_tell(); END IF;";
 constexpr std::string_view next_number =
     "UPDATE mortise_stripes SET number = LAST_INSERT_ID(number + 1) WHERE stripe = @mortise_stripe; "
     "SET v_number = LAST_INSERT_ID() * 1024 + @mortise_stripe;";
+// Of a grant whose client is gone and has not confirmed it: what is left of the time in which it may have trusted it.
+constexpr std::string_view left_us =
+    "IF(confirmed = 2 AND DEAD(session), LEAST(expires, since + trusted), expires) - v_now";
 constexpr std::string_view line =
-    R"sql((SELECT COALESCE((SELECT floor FROM mortise_floors WHERE name = p_name), 0) AS seq, 0 AS stands, 0 AS place, NULL AS id,
-        0 AS capacity, 0 AS weight, NULL AS instead_of, 0 AS confirmed, 0 AS left_us, 0 AS held_us, NULL AS host, 0 AS pid,
-        NULL AS label)
-    UNION ALL (SELECT seq, stands, place, id, capacity, weight, instead_of, confirmed, expires - v_now, v_now - since, host, pid, label
-        FROM mortise_claims WHERE name = p_name AND swaps = 1)
-    UNION DISTINCT (SELECT seq, stands, place, id, capacity, weight, instead_of, confirmed, expires - v_now, v_now - since, host, pid,
-        label FROM mortise_claims WHERE name = p_name AND swaps = 0 ORDER BY stands LIMIT 1)
-    UNION DISTINCT (SELECT seq, stands, place, id, capacity, weight, instead_of, confirmed, expires - v_now, v_now - since, host, pid,
-        label FROM mortise_claims WHERE name = p_name AND swaps = 0 AND stands <= v_until ORDER BY stands DESC LIMIT p_most);)sql";
+    R"sql(IF v_floored THEN
+        (SELECT COALESCE((SELECT floor FROM mortise_floors WHERE name = p_name), 0) AS seq, 0 AS stands, 0 AS place, NULL AS id,
+            0 AS capacity, 0 AS weight, NULL AS instead_of, 0 AS confirmed, 0 AS left_us, 0 AS held_us, NULL AS host, 0 AS pid,
+            NULL AS label)
+        UNION ALL (SELECT COLUMNS FROM mortise_claims WHERE name = p_name AND swaps = 1)
+        UNION ALL (SELECT COLUMNS FROM mortise_claims WHERE name = p_name AND swaps = 0 ORDER BY stands LIMIT 1)
+        UNION ALL (SELECT COLUMNS FROM mortise_claims WHERE name = p_name AND swaps = 0 AND stands <= v_until ORDER BY stands DESC LIMIT p_most);
+    ELSE
+        (SELECT COLUMNS FROM mortise_claims WHERE name = p_name AND swaps = 0 ORDER BY stands LIMIT 1)
+        UNION ALL (SELECT COLUMNS FROM mortise_claims WHERE name = p_name AND swaps = 0 AND stands <= v_until ORDER BY stands DESC LIMIT p_most);
+    END IF;)sql";
+// One's own grant by somebody else is no grant before it is heard of: mortise_enter reads its line after the commit.
+constexpr std::string_view line_columns =
+    "seq, stands, place, id, capacity, weight, instead_of, "
+    "IF(confirmed = 2 AND id = p_id, 0, confirmed), LEFT_US, v_now - since, host, pid, label";
 
 std::string filled_in(std::string_view text) {
     std::string made{text};
@@ -403,6 +520,9 @@ std::string filled_in(std::string_view text) {
         for (auto at = made.find(what); at != made.npos; at = made.find(what, at + by.size()))
             made.replace(at, what.size(), by);
     };
+    replace("LINE(v_until)", line);
+    replace("COLUMNS", line_columns);
+    replace("LEFT_US", left_us);
     for (auto at = made.find("DEAD("); at != made.npos; at = made.find("DEAD(", at)) {
         const auto end = made.find(')', at);
         const std::string session = made.substr(at + 5, end - at - 5);
@@ -411,7 +531,7 @@ std::string filled_in(std::string_view text) {
     replace("NOW_US", now_us);
     replace("LOCK_NAME", lock_name);
     replace("NEXT_NUMBER", next_number);
-    replace("LINE(v_until)", line);
+    replace("TELL", tell);
     return made;
 }
 
@@ -425,9 +545,11 @@ sql::row_dialect row_dialect() {
     is.greeting = {
         made("SET @mortise_session = ?, SESSION time_zone = '+00:00', SESSION innodb_lock_wait_timeout = 2"),
         {.text = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", .direct = true},
-        made("SELECT GET_LOCK(CONCAT('mortise.', HEX(?)), 1)"),
+        {.text = "SELECT GET_LOCK(CONCAT('mortise.', HEX(@mortise_session)), 1), "
+                 "GET_LOCK(CONCAT('mortise.s.', @mortise_session), 1)",
+         .direct = true},
     };
-    is.enter = made("CALL mortise_enter(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    is.enter = made("CALL mortise_enter(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     is.look = made("CALL mortise_look(?, ?, ?, ?, ?)");
     is.confirm = made("CALL mortise_confirm(?, ?)");
     is.leave = made("CALL mortise_leave(?, ?, ?)");
@@ -440,7 +562,7 @@ sql::row_dialect row_dialect() {
         "FROM mortise_claims c WHERE c.confirmed > 0 AND c.expires > NOW_US ORDER BY c.name, c.stands");
     is.break_hold = made("CALL mortise_break(?, ?, ?)");
     is.overdue = made(
-        "SELECT DISTINCT name FROM mortise_claims WHERE expires <= NOW_US OR (confirmed = 0 AND session <> ? AND "
+        "SELECT DISTINCT name FROM mortise_claims WHERE expires <= NOW_US OR (confirmed <> 1 AND session <> ? AND "
         "DEAD(session)) "
         "LIMIT 16");
     is.sweep = made("CALL mortise_sweep(?, ?)");
@@ -448,8 +570,8 @@ sql::row_dialect row_dialect() {
     return is;
 }
 
-sql::statement await_row() {
-    return {.text = "CALL mortise_await(?, ?, ?)"};
+sql::statement await_grants() {
+    return {.text = "CALL mortise_await(?, ?, ?, ?)", .tells = true};
 }
 
 }  // namespace mortise::inline v0::stores::mysql

@@ -10,8 +10,9 @@ namespace mortise::inline v0::stores::mysql {
 // Tables and routines begin with mortise_, in the database of the connection.
 sql::row_dialect row_dialect();
 
-// Blocks until a claim has left its line, or for some time: its id, that of a claim behind it, seconds. Answers 1 if it has left,
-// and the number of the other, if that was granted, or 0.
-sql::statement await_row();
+// Session, ids, the id of another claim or NULL, seconds: tells which of these claims were granted, ids and numbers of 16 and 8
+// bytes, 0 for those that have to look; and sleeps. When the other leaves its line it tells that again, with a byte behind it. Whoever grants a claim to the session may
+// also end it, which is a conflict.
+sql::statement await_grants();
 
 }  // namespace mortise::inline v0::stores::mysql

@@ -66,8 +66,6 @@ settings settings::of(const base::url& address) {
              if (s.session % std::chrono::seconds{1} != std::chrono::milliseconds{0})
                  base::bad_address(address, "session must be a number of whole seconds, like 30s");
          }},
-        {"wait_connections",
-         [&](const std::string& v) { s.wait_connections = count_in(address, "wait_connections", v, 1000); }},
         {"connections", [&](const std::string& v) { s.connections = count_in(address, "connections", v, 10'000); }},
         {"password_file", [&](const std::string& v) { s.password = base::password_in(address, v); }},
         {"tls",
@@ -81,8 +79,6 @@ settings settings::of(const base::url& address) {
     for (const char* option : {"session", "connections"})
         if (!s.bound() && address.query.contains(option))
             base::bad_address(address, std::string(option) + " is for strategy=for_update and strategy=get_lock");
-    if (s.bound() && address.query.contains("wait_connections"))
-        base::bad_address(address, "wait_connections is for strategy=row");
     net::load_tls(address, s.tls);
     return s;
 }

@@ -27,7 +27,6 @@ struct settings {
     net::tls_settings tls;
     std::chrono::milliseconds timeout = std::chrono::seconds{2};   // of connecting, and of an answer
     std::chrono::milliseconds session = std::chrono::seconds{30};  // after which the server ends a silent connection
-    unsigned wait_connections = 4;                                 // `row`: that wait in the server
     unsigned connections = 32;                                     // `for_update`, `get_lock`: each claim has one
 
     bool bound() const noexcept { return by != strategy::row; }  // a hold ends with its connection

@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS @claims (
     expires bigint NOT NULL,    -- microseconds since 1970 by the server's clock
     since bigint NOT NULL,
     grace bigint NOT NULL,      -- how long it lasts if it is granted while it waits, until it is renewed
+    trusted bigint NOT NULL,    -- how long of that its client believes in it: if it is gone by then, so is the claim
     host bytea NOT NULL,
     pid bigint NOT NULL,
     label bytea NOT NULL
@@ -77,10 +78,12 @@ BEGIN
                 IF wake AND e.id IS DISTINCT FROM p_me THEN PERFORM @tell(e.session, 'w', e.id, ''); END IF;
             END IF;
         END LOOP;
-        FOR e IN SELECT c.seq, c.id, c.session, c.capacity, c.weight, c.place, c.confirmed, c.expires, c.grace
+        FOR e IN SELECT c.seq, c.id, c.session, c.capacity, c.weight, c.place, c.confirmed, c.expires, c.grace,
+                     c.since + c.trusted AS doubtful
                  FROM @claims c WHERE c.name = p_name AND c.swaps = 0 ORDER BY c.stands LOOP
             IF e.confirmed > 0 THEN
-                IF e.expires <= p_now THEN
+                IF e.expires <= p_now OR (e.confirmed = 2 AND e.doubtful <= p_now AND e.session <> p_session
+                    AND pg_try_advisory_xact_lock(e.session)) THEN
                     DELETE FROM @claims c WHERE c.seq = e.seq;
                     PERFORM @tell(e.session, 'l', e.id, '');
                     wake := true;
@@ -126,12 +129,13 @@ CREATE OR REPLACE FUNCTION @look(p_name bytea, p_id bytea, p_session bigint, p_l
 RETURNS TABLE (seq bigint, stands bigint, place bigint, id bytea, capacity bigint, weight bigint, instead_of bytea,
     confirmed bigint, left_us bigint, held_us bigint, host bytea, pid bigint, label bytea) LANGUAGE plpgsql AS $$
 DECLARE
+    locked text;
     now bigint;
     s record;
     m record;
     n bigint := 9223372036854775807;
 BEGIN
-    PERFORM pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
+    locked := pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
     now := @now();
     s := @settle(p_name, p_session, p_id, now, false);
     SELECT c.seq, c.stands, c.swaps, c.confirmed INTO m FROM @claims c WHERE c.id = p_id;
@@ -145,11 +149,14 @@ BEGIN
 END $$;
 
 -- A claim that waits, or was not let in, need not be on disk before its client is told: after a crash of the server nobody waits.
+-- First it tries what is usual: nobody is there, or one holds a lock for one.
 CREATE OR REPLACE FUNCTION @enter(p_name bytea, p_id bytea, p_session bigint, p_capacity bigint, p_weight bigint,
-    p_instead bytea, p_only bigint, p_lease bigint, p_grace bigint, p_host bytea, p_pid bigint, p_label bytea, p_most bigint)
+    p_instead bytea, p_only bigint, p_lease bigint, p_grace bigint, p_trusted bigint, p_host bytea, p_pid bigint, p_label bytea,
+    p_most bigint)
 RETURNS TABLE (seq bigint, stands bigint, place bigint, id bytea, capacity bigint, weight bigint, instead_of bytea,
     confirmed bigint, left_us bigint, held_us bigint, host bytea, pid bigint, label bytea) LANGUAGE plpgsql AS $$
 DECLARE
+    locked text;
     now bigint;
     s record;
     m record;
@@ -159,35 +166,45 @@ BEGIN
     IF current_setting('mortise.session', true) IS DISTINCT FROM p_session::text THEN
         RAISE EXCEPTION 'another session answers: a pooler in transaction mode is in between' USING ERRCODE = 'MO001';
     END IF;
-    PERFORM pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
+    locked := pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
     now := @now();
-    IF EXISTS (SELECT 1 FROM @gone g WHERE g.id = p_id) THEN
+    SELECT h.confirmed, h.capacity, h.expires > now AS lives,
+        EXISTS (SELECT 1 FROM @gone g WHERE g.id = p_id) AS gone,
+        EXISTS (SELECT 1 FROM @claims c WHERE c.id = p_id) AS known,
+        EXISTS (SELECT 1 FROM @claims c WHERE c.name = p_name AND c.swaps = 1) AS odd
+        INTO m FROM (SELECT 1) one LEFT JOIN LATERAL (SELECT c.confirmed, c.capacity, c.expires FROM @claims c
+            WHERE c.name = p_name AND c.swaps = 0 ORDER BY c.stands LIMIT 1) h ON true;
+    IF m.gone THEN
         LINE
         RETURN;
     END IF;
-    SELECT c.seq, c.expires > now AS lives INTO m FROM @claims c WHERE c.id = p_id;
-    IF m.lives THEN
-        RETURN QUERY SELECT * FROM @look(p_name, p_id, p_session, p_lease, p_most);
-        RETURN;
+    IF NOT m.known AND NOT m.odd AND p_instead IS NULL
+        AND (m.confirmed IS NULL OR (m.confirmed = 1 AND m.capacity = 1 AND m.lives)) THEN
+        fits := m.confirmed IS NULL AND p_weight <= p_capacity;
+        IF NOT fits THEN locked := set_config('synchronous_commit', 'off', true); END IF;
+    ELSE
+        SELECT c.seq, c.expires > now AS lives INTO m FROM @claims c WHERE c.id = p_id;
+        IF m.lives THEN
+            RETURN QUERY SELECT * FROM @look(p_name, p_id, p_session, p_lease, p_most);
+            RETURN;
+        END IF;
+        IF NOT m.lives THEN DELETE FROM @claims c WHERE c.seq = m.seq; END IF;
+        s := @settle(p_name, p_session, p_id, now, false);
+        fits := coalesce(p_instead IS NULL AND NOT s.swapping AND s.used + p_weight <= p_capacity
+            AND coalesce(s.room, p_capacity) = p_capacity, false);
+        IF NOT fits AND NOT s.granted THEN locked := set_config('synchronous_commit', 'off', true); END IF;
     END IF;
-    IF NOT m.lives THEN DELETE FROM @claims c WHERE c.seq = m.seq; END IF;
-    s := @settle(p_name, p_session, p_id, now, false);
-    fits := coalesce(p_instead IS NULL AND NOT s.swapping AND s.used + p_weight <= p_capacity
-        AND coalesce(s.room, p_capacity) = p_capacity, false);
     IF fits OR p_only = 0 THEN
         seq := nextval('@seq');
         INSERT INTO @claims VALUES (seq, seq, 0, (p_instead IS NOT NULL)::int, p_name, p_id, p_session, p_capacity, p_weight,
-            p_instead, fits::int, CASE WHEN fits THEN now + p_lease ELSE n END, now, p_grace, p_host, p_pid, p_label);
+            p_instead, fits::int, CASE WHEN fits THEN now + p_lease ELSE n END, now, p_grace, p_trusted, p_host, p_pid, p_label);
     END IF;
     IF NOT fits THEN
-        IF NOT s.granted THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
         LINE
         RETURN;
     END IF;
     stands := seq; place := 0; id := p_id; capacity := p_capacity; weight := p_weight; confirmed := 1; left_us := p_lease;
     held_us := 0; host := p_host; pid := p_pid; label := p_label;
-    RETURN NEXT;
-    seq := 0; id := NULL;
     RETURN NEXT;
 END $$;
 
@@ -203,22 +220,52 @@ BEGIN
 END $$;
 
 -- Each record is an id and how long to mark it, see sql/row_dialect.hpp. If nobody is granted by it, it need not be on disk before
--- the client is told: after a crash of the server the claim would be there until it expires.
+-- the client is told: after a crash of the server the claim would be there until it expires. First it tries what is usual: a lock
+-- for one is released, and nobody is there, or whoever is next wants the same.
 CREATE OR REPLACE FUNCTION @leave(p_name bytea, p_records bytea, p_session bigint)
 RETURNS TABLE (told text, others bigint) LANGUAGE plpgsql AS $$
 DECLARE
+    locked text;
     was_there bigint;
     now bigint;
     s record;
     m record;
+    e record;
     one bytea;
     mark bigint;
     changed boolean := false;
+    first int := 0;
 BEGIN
-    PERFORM pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
+    locked := pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
     now := @now();
     told := '';
-    FOR i IN 0 .. length(p_records) / 24 - 1 LOOP
+    IF length(p_records) = 24 AND substring(p_records FROM 17) = '\x0000000000000000' THEN
+        DELETE FROM @claims c WHERE c.id = substring(p_records FROM 1 FOR 16) AND c.name = p_name AND c.confirmed > 0
+            AND c.capacity = 1 AND c.expires > now AND c.instead_of IS NULL RETURNING c.seq INTO m;
+        IF m.seq IS NOT NULL THEN
+            SELECT h.seq, h.id, h.session, h.capacity, h.confirmed, h.place,
+                EXISTS (SELECT 1 FROM @floors f WHERE f.name = p_name)
+                OR EXISTS (SELECT 1 FROM @claims c WHERE c.name = p_name AND c.swaps = 1) AS odd
+                INTO e FROM (SELECT 1) one LEFT JOIN LATERAL (SELECT c.seq, c.id, c.session, c.capacity, c.confirmed, c.place
+                    FROM @claims c WHERE c.name = p_name AND c.swaps = 0 ORDER BY c.stands LIMIT 1) h ON true;
+            told := '10';
+            others := (e.seq IS NOT NULL)::int;
+            IF NOT e.odd AND e.seq IS NULL THEN
+                locked := set_config('synchronous_commit', 'off', true);
+                RETURN NEXT;
+                RETURN;
+            ELSIF NOT e.odd AND e.confirmed = 0 AND e.capacity = 1 AND e.place = 0
+                AND (e.session = p_session OR NOT pg_try_advisory_xact_lock(e.session)) THEN
+                UPDATE @claims c SET confirmed = 2, expires = now + c.grace, since = now WHERE c.seq = e.seq;
+                locked := pg_notify('mortise_' || to_hex(e.session), 'g' || encode(e.id, 'hex') || e.seq::text);
+                RETURN NEXT;
+                RETURN;
+            END IF;
+            changed := true;
+            first := 1;
+        END IF;
+    END IF;
+    FOR i IN first .. length(p_records) / 24 - 1 LOOP
         one := substring(p_records FROM 1 + 24 * i FOR 16);
         mark := ('x' || encode(substring(p_records FROM 17 + 24 * i FOR 8), 'hex'))::bit(64)::bigint;
         DELETE FROM @claims c WHERE c.id = one AND c.name = p_name
@@ -234,7 +281,7 @@ BEGIN
         told := told || was_there::text || coalesce(m.took, false)::int::text;
     END LOOP;
     s := @settle(p_name, p_session, NULL, now, changed);
-    IF NOT s.granted THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
+    IF NOT s.granted THEN locked := set_config('synchronous_commit', 'off', true); END IF;
     IF s.room IS NULL AND NOT s.swapping THEN DELETE FROM @floors f WHERE f.name = p_name; END IF;
     others := (s.room IS NOT NULL)::int;
     RETURN NEXT;
@@ -244,11 +291,12 @@ END $$;
 CREATE OR REPLACE FUNCTION @move(p_name bytea, p_id bytea, p_old bytea, p_guards bytea, p_floor bigint, p_session bigint,
     p_lease bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
+    locked text;
     now bigint;
     n bigint;
     at_place bigint;
 BEGIN
-    PERFORM pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
+    locked := pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
     now := @now();
     IF coalesce((SELECT f.floor FROM @floors f WHERE f.name = p_name), 0) <> p_floor THEN RETURN 0; END IF;
     IF (SELECT count(*) FROM generate_series(0, length(p_guards) / 16 - 1) i
@@ -301,7 +349,9 @@ BEGIN
             held := false;
             FOR e IN SELECT c.id, c.session, c.confirmed, c.expires FROM @claims c
                      WHERE c.name = m.name AND c.swaps = 0 ORDER BY c.stands LOOP
-                due := CASE WHEN e.confirmed > 0 THEN e.expires <= now
+                due := CASE WHEN e.confirmed = 1 THEN e.expires <= now
+                    WHEN e.confirmed = 2 THEN e.expires <= now
+                        OR (e.session <> p_session AND pg_try_advisory_xact_lock(e.session))
                     ELSE NOT held OR (e.session <> p_session AND pg_try_advisory_xact_lock(e.session)) END;
                 EXIT WHEN due OR e.confirmed = 0;
                 held := true;
@@ -313,10 +363,11 @@ END $$;
 
 CREATE OR REPLACE FUNCTION @break(p_name bytea, p_counter bigint, p_session bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
+    locked text;
     now bigint;
     m record;
 BEGIN
-    PERFORM pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
+    locked := pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
     now := @now();
     DELETE FROM @claims c WHERE c.seq = p_counter AND c.name = p_name AND c.confirmed > 0 RETURNING c.id, c.session INTO m;
     IF NOT FOUND THEN RETURN 0; END IF;
@@ -330,20 +381,21 @@ CREATE OR REPLACE FUNCTION @overdue(p_session bigint) RETURNS SETOF bytea LANGUA
 DECLARE
     dead bigint[];
 BEGIN
-    dead := ARRAY(SELECT d.session FROM (SELECT DISTINCT c.session FROM @claims c WHERE c.confirmed = 0) d
+    dead := ARRAY(SELECT d.session FROM (SELECT DISTINCT c.session FROM @claims c WHERE c.confirmed <> 1) d
         WHERE d.session <> p_session AND pg_try_advisory_xact_lock(d.session));
     RETURN QUERY SELECT DISTINCT c.name FROM @claims c
-        WHERE c.expires <= @now() OR (c.confirmed = 0 AND c.session = ANY (dead)) LIMIT 16;
+        WHERE c.expires <= @now() OR (c.confirmed <> 1 AND c.session = ANY (dead)) LIMIT 16;
 END $$;
 
 -- Sweeps a line that nobody looks at.
 CREATE OR REPLACE FUNCTION @sweep(p_name bytea, p_session bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
+    locked text;
     s record;
     dead bigint[];
     swept bigint;
 BEGIN
-    PERFORM pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
+    locked := pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
     dead := ARRAY(SELECT d.session FROM (SELECT DISTINCT c.session FROM @claims c WHERE c.name = p_name AND c.confirmed = 0) d
         WHERE d.session <> p_session AND pg_try_advisory_xact_lock(d.session));
     DELETE FROM @claims c WHERE c.name = p_name AND c.confirmed = 0 AND c.session = ANY (dead);
@@ -360,20 +412,28 @@ END $mortise$)sql";
 constexpr std::string_view line =
     R"sql(RETURN QUERY SELECT coalesce((SELECT f.floor FROM @floors f WHERE f.name = p_name), 0), 0::bigint, 0::bigint, NULL::bytea,
             0::bigint, 0::bigint, NULL::bytea, 0::bigint, 0::bigint, 0::bigint, NULL::bytea, 0::bigint, NULL::bytea
-        UNION ALL (SELECT c.seq, c.stands, c.place, c.id, c.capacity, c.weight, c.instead_of, c.confirmed, c.expires - now,
+        UNION ALL (SELECT c.seq, c.stands, c.place, c.id, c.capacity, c.weight, c.instead_of, c.confirmed, LEFT_US,
             now - c.since, c.host, c.pid, c.label FROM @claims c WHERE c.name = p_name AND c.swaps = 1)
-        UNION ALL (SELECT c.seq, c.stands, c.place, c.id, c.capacity, c.weight, c.instead_of, c.confirmed, c.expires - now,
+        UNION ALL (SELECT c.seq, c.stands, c.place, c.id, c.capacity, c.weight, c.instead_of, c.confirmed, LEFT_US,
             now - c.since, c.host, c.pid, c.label FROM @claims c WHERE c.name = p_name AND c.swaps = 0
             ORDER BY c.stands LIMIT 1)
-        UNION ALL (SELECT c.seq, c.stands, c.place, c.id, c.capacity, c.weight, c.instead_of, c.confirmed, c.expires - now,
+        UNION ALL (SELECT c.seq, c.stands, c.place, c.id, c.capacity, c.weight, c.instead_of, c.confirmed, LEFT_US,
             now - c.since, c.host, c.pid, c.label FROM @claims c WHERE c.name = p_name AND c.swaps = 0 AND c.stands <= n
             ORDER BY c.stands DESC LIMIT p_most);)sql";
 
+// Of a grant whose client is gone and has not confirmed it: what is left of the time in which it may have trusted it.
+constexpr std::string_view left_us =
+    "CASE WHEN c.confirmed = 2 AND c.session <> p_session AND pg_try_advisory_xact_lock(c.session) "
+    "THEN least(c.expires, c.since + c.trusted) ELSE c.expires END - now";
+
 std::string with_lines(std::string_view text) {
     std::string made{text};
-    constexpr std::string_view what = "LINE";
-    for (auto at = made.find(what); at != made.npos; at = made.find(what, at + line.size()))
-        made.replace(at, what.size(), line);
+    const auto replace = [&](std::string_view what, std::string_view by) {
+        for (auto at = made.find(what); at != made.npos; at = made.find(what, at + by.size()))
+            made.replace(at, what.size(), by);
+    };
+    replace("LINE", line);
+    replace("LEFT_US", left_us);
     return made;
 }
 
@@ -405,7 +465,7 @@ sql::row_dialect row_dialect_in(const std::string& schema_name) {
     is.enter = made(
         "SELECT * FROM @enter($1::bytea, $2::bytea, $3::bigint, $4::bigint, $5::bigint, $6::bytea, $7::bigint, "
         "$8::bigint, "
-        "$9::bigint, $10::bytea, $11::bigint, $12::bytea, $13::bigint)");
+        "$9::bigint, $10::bigint, $11::bytea, $12::bigint, $13::bytea, $14::bigint)");
     is.look = made("SELECT * FROM @look($1::bytea, $2::bytea, $3::bigint, $4::bigint, $5::bigint)");
     is.confirm = made("SELECT @confirm($1::bytea, $2::bigint)");
     is.leave = made("SELECT * FROM @leave($1::bytea, $2::bytea, $3::bigint)");

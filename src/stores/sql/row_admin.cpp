@@ -83,8 +83,8 @@ void check_rows(const std::shared_ptr<const row_parts>& parts, std::string serve
     parts->rows->run(
         parts->dialect.enter,
         {name, id, parts->session, std::int64_t{1}, std::int64_t{1}, value{}, std::int64_t{1}, std::int64_t{1000000},
-         std::int64_t{1000000}, parts->context.host, std::int64_t{parts->context.pid}, std::string{"doctor"},
-         near_rows},
+         std::int64_t{1000000}, std::int64_t{1000000}, parts->context.host, std::int64_t{parts->context.pid},
+         std::string{"doctor"}, near_rows},
         [parts, server = std::move(server), done = std::move(done), id, name, sent](const result& entered) mutable {
             if (!entered.how.ok()) return done({finding_of(entered.how, server)});
             const auto trip = std::chrono::duration_cast<std::chrono::microseconds>(parts->context.clock.now() - sent);

@@ -29,7 +29,7 @@ void row_claim::answer_release(spi::release_answer reply, deferred_calls& later)
 
 spi::grant row_claim::grant(std::uint64_t counter) const {
     spi::grant given{.counter = counter, .lease = lease, .counted_from = counted_from};
-    if (pushed && grace < lease) given.grace = grace;
+    if (pushed && trust < lease) given.grace = trust;
     return given;
 }
 

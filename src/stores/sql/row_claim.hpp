@@ -25,6 +25,7 @@ struct row_claim {
     spi::duration lease{};
     std::string label{};
     spi::duration grace{};  // how long it lasts if it is granted while it waits, until it is renewed
+    spi::duration trust{};  // how long it is believed in then
     bool detached = false;  // outlives this client
     bool queues = false;    // as it was last asked for
 

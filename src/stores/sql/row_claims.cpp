@@ -34,8 +34,10 @@ constexpr auto remembered_for =
 
 constexpr std::chrono::seconds usual_lease{30};
 
-// A grant that is pushed may never reach its client.
+// A grant that is pushed may never reach its client. One that does is not believed in for as long as the server keeps it, but for so
+// long: if the client's session ends, the server need not keep it longer either.
 constexpr std::chrono::seconds push_grace{3};
+constexpr milliseconds push_trust{900};
 
 constexpr std::size_t most_removals = 500;  // in one statement
 
@@ -73,6 +75,14 @@ spi::claim_answer not_understood() {
         .is = claim_is::unknown, .reason = errc::unreachable, .detail = "an answer of the database could not be read"};
 }
 
+// How long until one of the holds is over.
+spi::duration first_end_of(const row_line& line) {
+    spi::duration left = spi::duration::max();
+    for (const row_entry& one : line.entries)
+        if (one.confirmed) left = std::min(left, one.left);
+    return left;
+}
+
 row_claim_ptr made_for(const spi::claim_request& wanted) {
     const base::line_entry entry{
         .id = wanted.id, .capacity = wanted.capacity, .weight = wanted.weight, .instead_of = wanted.instead_of};
@@ -81,6 +91,7 @@ row_claim_ptr made_for(const spi::claim_request& wanted) {
     claim->entry = entry;
     claim->lease = wanted.lease.value_or(usual_lease);
     claim->grace = wanted.renew == renew::on ? std::min<spi::duration>(claim->lease, push_grace) : claim->lease;
+    claim->trust = wanted.renew == renew::on ? std::min<spi::duration>(claim->lease, push_trust) : claim->lease;
     claim->label = wanted.label;
     claim->detached = wanted.kept_by == kept_by::lease;
     return claim;
@@ -174,7 +185,7 @@ void row_claims::pushed(const claim_id& id, std::uint64_t counter) {
     const bool ready = claim->machine.is() == phase::waiting && !claim->machine.busy();
     claim->look_due = true;
     const machine::actions next = claim->machine.woken();
-    if (!ready || parts_->context.clock.now() - ungranted > claim->grace / 2) return run(claim, next, later);
+    if (!ready || parts_->context.clock.now() - ungranted > claim->trust / 3) return run(claim, next, later);
     const auto read = std::ranges::find(next, action_kind::read, &action::what);
     if (read == next.end()) return run(claim, next, later);
     claim->confirmed = claim->pushed = true;
@@ -265,14 +276,13 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
             spi::claim_answer reply = *what.answer_is;
             if (reply.is != claim_is::granted) return claim->answer(reply, later);
             reply.grant = claim->grant(reply.grant.counter);
-            claim->answer(reply, later);
-            return watch_next(claim->name, later);
+            return claim->answer(reply, later);
         }
         case action_kind::granted:
             later([this, claim, grant = claim->grant(what.answer_is->grant.counter)] {
                 parts_->context.events.granted(claim->name, claim->entry.id, grant);
             });
-            return watch_next(claim->name, later);
+            return;
         case action_kind::lost:
             return later([this, claim] { parts_->context.events.lost(claim->name, claim->entry.id); });
         case action_kind::released:
@@ -281,13 +291,15 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
             return claim->answer_release(what.released_as, later);
         case action_kind::watch:
             waiters_.add(*claim);
-            if (waker_ && (claim->entry.instead_of != claim_id{} || waiters_.first(claim->name) == id))
-                waker_->watch(id, what.verdict->watch);
+            if (!waker_ || !waiters_.is_near(*claim)) return;
+            if (waker_->watch(id, what.verdict->watch.empty() ? claim_id{} : what.verdict->watch.front(),
+                              claim->ungranted))
+                later([this, id] { look(id); });
             return;
         case action_kind::unwatch:
             waiters_.remove(*claim);
             if (waker_) waker_->unwatch(id);
-            return;
+            return watch_next(claim->name, later);
         case action_kind::linger:
             return retry_later(claim, leaves_in);
         case action_kind::retry:
@@ -339,6 +351,7 @@ void row_claims::enter(const row_claim_ptr& claim, const action& what, deferred_
                  only_if_it_holds,
                  microseconds_of(claim->lease),
                  microseconds_of(claim->grace),
+                 microseconds_of(claim->trust),
                  parts_->context.host,
                  std::int64_t{parts_->context.pid},
                  claim->label,
@@ -385,6 +398,15 @@ void row_claims::line_read(const row_claim_ptr& claim, ticket of, std::int64_t m
         return run(claim, claim->machine.entered(of), later);
     }
     run(claim, claim->machine.seen(of, *view, parts_->context.clock.now()), later, &*line);
+    // A hold that ends soon, unless it is renewed: the next heartbeat might be later.
+    const bool is_next = claim->machine.is() == phase::waiting && waiters_.first(claim->name) == claim->entry.id;
+    const spi::duration left = first_end_of(*line);
+    if (!is_next || left >= push_trust) return;
+    spi::clock& clock = parts_->context.clock;
+    clock.at(clock.now() + std::max<spi::duration>(left, looks_again_in / 10),
+             [weak = weak_from_this(), id = claim->entry.id] {
+                 if (const auto self = weak.lock()) self->look(id);
+             });
 }
 
 // Right only if nothing has changed of what judge() looked at: else the line is read again.
@@ -484,17 +506,17 @@ void row_claims::removed(const std::string& name, const result& answer, deferred
                                         .others = others_in(answer)}),
             later);
     }
-    watch_next(name, later);
 }
 
-// Of a name the waker watches for the first claim only.
+// Of a name the waker watches the first claims only. Who shares a lock may have been granted it together with the one before.
 void row_claims::watch_next(const std::string& name, deferred_calls& later) {
     if (!waker_) return;
     const auto first = waiters_.first(name);
-    const row_claim_ptr claim = first ? known(*first) : nullptr;
-    if (!claim) return;
-    claim->look_due = true;
-    run(claim, claim->machine.woken(), later);
+    for (const claim_id& id : waiters_.nearest(name)) {
+        const row_claim_ptr claim = known(id);
+        if (!claim || !waker_->watch(id, {}, waiters_.ungranted_at(*claim))) continue;
+        if (id == first || claim->entry.capacity > 1) later([this, id] { look(id); });
+    }
 }
 
 void row_claims::old_gone(const row_claim_ptr& claim, deferred_calls& later) {

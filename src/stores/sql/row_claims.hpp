@@ -45,7 +45,7 @@ public:
     // For the heartbeat: the claims to ask about, and which of them should look.
     std::vector<claim_id> firsts() const;
     void beaten(const std::vector<claim_id>& asked, const std::vector<claim_id>& due, spi::time_point sent);
-    bool waker_serves_all() const { return !waker_ || waker_->serves_all(); }
+    bool are_told() const { return !waker_ || waker_->serves(); }
 
 private:
     using machine = base::queued_claim;

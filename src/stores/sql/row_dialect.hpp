@@ -6,7 +6,7 @@
 //   leave    removes claims, grants the lock to those who may hold by then, and tells their clients
 //
 // A claim that somebody else's statement has granted lasts for its *grace* until its client renews it, since that may never hear
-// of it. A claim that waits ends with its client's session.
+// of it; only for as long as it is *trusted*, if the client's session has ended. A claim that waits ends with the session.
 //
 // Each is one transaction, which begins by locking the name: so claims arrive, leave and are judged one after the other, and the
 // order of their numbers is the order in which they can be seen. Times are microseconds by the server's clock.
@@ -29,9 +29,10 @@ struct row_dialect {
     std::string listen{};  // the same with the number in hex added to the text; empty: the server has no notifications
 
     // A line: a row with its floor as `seq`, and its entries, in any order, some perhaps twice, as row_line.cpp reads them. Those
-    // before its own are left out if there are more than `most rows`. A claim that is granted at once is answered alone.
+    // before its own are left out if there are more than `most rows`. A claim that is granted at once is answered alone, without
+    // the floor. The time that is left of a grant is that until somebody may remove it.
     //
-    // name, id, session, capacity, weight, instead_of, only if it holds, lease, grace, host, pid, label, most rows
+    // name, id, session, capacity, weight, instead_of, only if it holds, lease, grace, trusted, host, pid, label, most rows
     statement enter{};
     statement look{};     // name, id, session, lease, most rows
     statement confirm{};  // id, lease: its number, or 0

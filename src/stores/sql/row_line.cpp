@@ -87,19 +87,15 @@ claim_id id_in_hex(std::string_view hex) {
 }
 
 std::optional<row_line> row_line::of(const result& answer, std::int64_t most_rows) {
-    if (answer.rows.empty()) return std::nullopt;
     row_line line;
-    bool floor_read = false;
     for (const values& row : answer.rows) {
         if (row.size() != columns) return std::nullopt;
         if (std::holds_alternative<std::monostate>(row[id])) {
             line.floor = static_cast<std::uint64_t>(number_in(row[seq]));
-            floor_read = true;
         } else {
             line.entries.push_back(entry_of(row));
         }
     }
-    if (!floor_read) return std::nullopt;
     std::ranges::sort(line.entries, {}, [](const row_entry& one) { return one.at.stands_at(); });
     // clang 14 cannot compile std::ranges::unique of libstdc++ 12.
     const auto same = [](const row_entry& one, const row_entry& other) { return one.at.id == other.at.id; };

@@ -81,7 +81,8 @@ row_store::row_store(std::shared_ptr<const row_setup> setup, const spi::context&
               .direct = true},
       line_(connect()),
       claims_(std::make_shared<row_claims>(parts_, setup_->waker ? row_waker_factory{[this](row_woken woken) {
-                                               return setup_->waker(sockets_, context_.clock, std::move(woken));
+                                               return setup_->waker(parts_->session, sockets_, context_.clock,
+                                                                    std::move(woken));
                                            }}
                                                                  : row_waker_factory{})),
       upkeep_(std::make_shared<row_upkeep>(parts_, claims_)) {

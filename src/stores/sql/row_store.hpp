@@ -29,8 +29,8 @@ struct row_setup {
     std::chrono::nanoseconds timeout = std::chrono::seconds{2};
     std::string shown;  // the address, for people
 
-    // None: the server notifies. The poller and the clock outlive the waker.
-    std::function<std::unique_ptr<row_waker>(net::poller&, spi::clock&, row_woken)> waker{};
+    // None: the server notifies. For a session; the poller and the clock outlive the waker.
+    std::function<std::unique_ptr<row_waker>(std::int64_t, net::poller&, spi::clock&, row_woken)> waker{};
 
     // What only this server can be asked: appended to what check() finds. None: nothing.
     struct question {

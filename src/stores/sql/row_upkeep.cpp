@@ -65,7 +65,7 @@ void row_upkeep::begin() {
 
 void row_upkeep::beat_later() {
     spi::clock& clock = parts_->context.clock;
-    const milliseconds pause = claims_->waker_serves_all() ? beats_every : polls_every;
+    const milliseconds pause = claims_->are_told() ? beats_every : polls_every;
     clock.at(clock.now() + jittered(pause), [weak = weak_from_this()] {
         if (const auto self = weak.lock(); self && !self->closed_) self->beat();
     });

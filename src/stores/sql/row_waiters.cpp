@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <ranges>
 
 namespace mortise::inline v0::stores::sql {
 namespace {
@@ -41,6 +42,19 @@ std::optional<claim_id> row_waiters::first(const std::string& name) const {
     const auto found = names_.find(name);
     const bool some = found != names_.end() && !found->second.waiting.empty();
     return some ? std::optional{found->second.waiting.begin()->second} : std::nullopt;
+}
+
+std::vector<claim_id> row_waiters::nearest(const std::string& name) const {
+    const auto found = names_.find(name);
+    if (found == names_.end()) return {};
+    std::vector<claim_id> all = found->second.swaps;
+    for (const auto& [stands, id] : found->second.waiting | std::views::take(2)) all.push_back(id);
+    return all;
+}
+
+bool row_waiters::is_near(const row_claim& claim) const {
+    const auto some = nearest(claim.name);
+    return std::ranges::find(some, claim.entry.id) != some.end();
 }
 
 void row_waiters::found_waiting(const row_claim& first, spi::time_point sent) {

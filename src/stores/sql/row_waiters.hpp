@@ -27,6 +27,10 @@ public:
 
     std::optional<claim_id> first(const std::string& name) const;
 
+    // The first two: when one is granted, the other is next. And all that wait to replace a hold.
+    std::vector<claim_id> nearest(const std::string& name) const;
+    bool is_near(const row_claim& claim) const;
+
     // One of the firsts was found to wait by a statement that was sent at this time.
     void found_waiting(const row_claim& first, spi::time_point sent);
     // A time at which the claim was not granted yet.

@@ -1,14 +1,13 @@
-// How a claim that waits hears that it should look at its line. PostgreSQL notifies the client, so it has none of these.
+// How a claim that waits hears that it was granted, or has to look. PostgreSQL notifies the client, so it has none of these.
 #pragma once
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
-#include <mortise/unique_function.hpp>
+#include <mortise/spi/clock.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
 
 namespace mortise::inline v0::stores::sql {
 
@@ -16,16 +15,17 @@ class row_waker {
 public:
     virtual ~row_waker() = default;
 
-    // `mine` waits until one of the others has left its line. Says so once, or not at all; a second call for the same claim
-    // replaces the first. Calls nobody inside.
-    virtual void watch(const claim_id& mine, const std::vector<claim_id>& others) = 0;
+    // Until it is not to be watched any more; a claim that is watched already may be again. `other`: the claim before it, or none.
+    // `ungranted`: a time at which it was not granted. True: it may have been since, and nobody would tell, so it is to be looked
+    // at. Calls nobody inside.
+    virtual bool watch(const claim_id& mine, const claim_id& other, spi::time_point ungranted) = 0;
     virtual void unwatch(const claim_id& mine) = 0;
-    // Whether each claim that is watched is served by it: if not, the client asks for all of them at short intervals.
-    virtual bool serves_all() const = 0;
+    // If not, the client asks for all that wait at short intervals.
+    virtual bool serves() const = 0;
     virtual void close() noexcept = 0;
 };
 
-// The number of the claim if it is known to have been granted, or 0.
+// With the number of the claim if it was granted; 0: it has to look.
 using row_woken = std::function<void(const claim_id&, std::uint64_t number)>;
 using row_waker_factory = std::function<std::unique_ptr<row_waker>(row_woken woken)>;
 

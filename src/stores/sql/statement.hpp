@@ -32,6 +32,7 @@ inline std::int64_t number_in(const value& one) {
 struct statement {
     std::string text;
     bool direct = false;  // sent as it is, without parameters and without being prepared: CREATE TABLE, LISTEN
+    bool tells = false;   // MySQL: the rows that it answers are notifications, and arrive while it still runs
 };
 
 // How a statement ended.
@@ -67,10 +68,10 @@ struct result {
     std::uint64_t inserted = 0;  // MySQL: the AUTO_INCREMENT number of the row that was inserted
 };
 
-// Sent by another client through the server (LISTEN and NOTIFY). MySQL has none.
+// Sent by another client through the server (LISTEN and NOTIFY). MySQL has none, but statements that tell.
 struct notification {
-    std::string channel;
-    std::string payload;
+    std::string channel{};
+    std::string payload{};
 };
 
 }  // namespace mortise::inline v0::stores::sql

@@ -156,7 +156,52 @@ TYPED_TEST_P(row_suite, a_killed_waiter_at_the_head_is_passed_over) {
     EXPECT_LT(std::chrono::steady_clock::now() - began, 2900ms) << "it was held up by a grant to a dead client";
 }
 
-TYPED_TEST_P(row_suite, a_killed_waiter_that_is_granted_all_the_same_is_passed_over_after_its_grace) {
+// It was killed so late that the server had granted it the lock.
+TYPED_TEST_P(row_suite, a_waiter_that_was_granted_the_lock_and_killed_is_passed_over_within_a_second_or_so) {
+    client locks{this->url()};
+    client next{this->url()};
+    hold mine = locks.acquire("n");
+    testing::child dies = this->other([](client& own) { static_cast<void>(own.acquire("n")); });
+    this->waits(1);
+    std::future<double> had = std::async(std::launch::async, [&] { return this->seconds_until_had(next, "n"); });
+    this->waits(2);
+    dies.tell(SIGSTOP);  // it cannot hear of it
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_EQ(mine.release(), release_result::released);
+    dies.kill();
+    had.wait();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    std::cout << "killed when it was granted: the next was served after " << took.count() << " s\n";
+    EXPECT_LT(took, 2500ms) << "the grant of a dead client was kept for its grace";
+}
+
+// Its client has heard of the grant, and then lost its session. It must not believe in it for longer than the server keeps it.
+TYPED_TEST_P(row_suite, a_grant_is_not_trusted_when_its_session_has_ended) {
+    testing::tcp_proxy network{this->host().port()};
+    client cut{this->host().url(network.port(), "timeout=1s")};
+    client locks{this->url()};
+    client next{this->url()};
+    static_cast<void>(cut.acquire("connected"));
+    hold mine = locks.acquire("n");
+    std::promise<hold> granted;
+    std::future<hold> theirs = granted.get_future();
+    cut.start({.name = "n"}, [&](attempt got) {
+        if (got) granted.set_value(std::move(*got));
+    });
+    this->waits(1);
+    std::future<attempt> had = std::async(std::launch::async, [&] { return next.try_acquire("n", {.wait = 30s}); });
+    this->waits(2);
+    network.swallow(testing::way::to_server);
+    EXPECT_EQ(mine.release(), release_result::released);
+    const bool heard = theirs.wait_for(500ms) == std::future_status::ready;
+    network.swallow(testing::way::to_client);
+    this->host().end_sessions();
+    const attempt got = had.get();
+    ASSERT_TRUE(got) << got.refusal().describe();
+    EXPECT_FALSE(heard && theirs.get().valid()) << "two believe that they have the lock";
+}
+
+TYPED_TEST_P(row_suite, a_stopped_waiter_that_is_granted_all_the_same_is_passed_over_after_its_grace) {
     client locks{this->url()};
     client next{this->url()};
     hold mine = locks.acquire("n");
@@ -369,7 +414,9 @@ TYPED_TEST_P(row_suite, few_statements_hand_a_lock_over_to_one_of_two_hundred) {
 REGISTER_TYPED_TEST_SUITE_P(row_suite, few_statements_hand_a_lock_over_to_one_of_two_hundred,
                             a_hold_outlives_its_connection, a_claim_waits_on_when_its_connection_is_ended,
                             a_killed_waiter_at_the_head_is_passed_over,
-                            a_killed_waiter_that_is_granted_all_the_same_is_passed_over_after_its_grace,
+                            a_waiter_that_was_granted_the_lock_and_killed_is_passed_over_within_a_second_or_so,
+                            a_grant_is_not_trusted_when_its_session_has_ended,
+                            a_stopped_waiter_that_is_granted_all_the_same_is_passed_over_after_its_grace,
                             a_big_claim_of_a_dead_client_keeps_nobody_out,
                             a_silent_client_is_passed_over_and_its_hold_ends_before_its_row,
                             goes_on_when_the_server_was_restarted, what_a_dead_client_left_is_swept_by_any_other,

@@ -1,0 +1,163 @@
+#include "stores/mysql/grant_listener.hpp"
+
+#include "stores/mysql/row_dialect.hpp"
+#include "stores/sql/row_line.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace mortise::inline v0::stores::mysql {
+namespace {
+
+// The server does not notice that a client is gone while it sleeps for it.
+constexpr std::chrono::seconds sleeps_for{1};
+constexpr std::chrono::milliseconds asks_again_in{200};  // after a failure
+
+constexpr std::size_t record_size = 24;
+
+std::uint64_t number_in(std::string_view bytes) {
+    std::uint64_t number = 0;
+    for (const char one : bytes) number = number << 8 | static_cast<unsigned char>(one);
+    return number;
+}
+
+}  // namespace
+
+struct grant_listener::state : std::enable_shared_from_this<state> {
+    state(connect make, std::int64_t number, spi::clock& time, sql::row_woken to_tell)
+        : connects(std::move(make)), session(number), clock(time), told(std::move(to_tell)) {}
+
+    // Unless it asks already. Not with the mutex held.
+    void ask() {
+        std::string ids;
+        sql::value other;
+        std::shared_ptr<sql::connection> on;
+        {
+            const std::scoped_lock guard{mutex};
+            if (closed || asking || watched.empty()) return;
+            if (!line)
+                line = connects([weak = weak_from_this()](const sql::notification& granted) {
+                    if (const auto self = weak.lock()) self->heard(granted);
+                });
+            on = line;
+            asking = true;
+            asked_for.clear();
+            asked = clock.now();
+            waits_for = {};
+            for (const auto& [mine, before] : watched) {
+                asked_for.insert(mine);
+                ids += sql::bytes_of(mine);
+                if (before != claim_id{}) waits_for = before;
+            }
+            if (waits_for != claim_id{}) other = sql::bytes_of(waits_for);
+        }
+        on->run(
+            await, {session, std::move(ids), std::move(other), std::int64_t{sleeps_for.count()}},
+            [weak = weak_from_this()](const sql::result& answer) {
+                if (const auto self = weak.lock()) self->ended(answer);
+            },
+            sleeps_for);
+    }
+
+    void ended(const sql::result& how) {
+        {
+            const std::scoped_lock guard{mutex};
+            asking = false;
+            serves = how.how.ok() || how.how.is == sql::outcome::kind::conflict;  // it was ended
+        }
+        if (serves) return ask();
+        clock.at(clock.now() + asks_again_in, [weak = weak_from_this()] {
+            if (const auto self = weak.lock()) self->ask();
+        });
+    }
+
+    void heard(const sql::notification& granted) {
+        std::string_view records = granted.payload;
+        std::unordered_map<claim_id, std::uint64_t> numbers;
+        if (records.size() % record_size != 0)
+            for (const claim_id& mine : left()) numbers[mine] = 0;
+        for (; records.size() >= record_size; records.remove_prefix(record_size))
+            numbers[sql::id_in(records.substr(0, 16))] = number_in(records.substr(16, 8));
+        for (const auto& [mine, number] : numbers) told(mine, number);
+    }
+
+    // The one that was waited for has left. Who was behind it has somebody else before it now, if it was not granted; and a claim
+    // that was not asked for may have been, since nobody else ended the statement.
+    std::vector<claim_id> left() {
+        const std::scoped_lock guard{mutex};
+        asked = clock.now();
+        std::vector<claim_id> look;
+        for (auto& [mine, before] : watched) {
+            if (before != waits_for && asked_for.contains(mine)) continue;
+            if (before == waits_for) before = {};
+            look.push_back(mine);
+        }
+        return look;
+    }
+
+    const connect connects;
+    const std::int64_t session;
+    spi::clock& clock;
+    const sql::row_woken told;
+    const sql::statement await = await_grants();
+
+    mutable std::mutex mutex;
+    bool closed = false;
+    bool asking = false;
+    std::atomic<bool> serves{true};
+    std::shared_ptr<sql::connection> line;
+    std::unordered_map<claim_id, claim_id> watched;  // and the claim before it, if it is known
+    std::unordered_set<claim_id> asked_for;          // by the statement that runs
+    claim_id waits_for{};                            // which claim it waits for
+    spi::time_point asked{};                         // when it was sent
+};
+
+grant_listener::grant_listener(connect make, std::int64_t session, spi::clock& clock, sql::row_woken told)
+    : state_(std::make_shared<state>(std::move(make), session, clock, std::move(told))) {}
+
+grant_listener::~grant_listener() {
+    close();
+}
+
+// Of a claim that is not asked for: if it was granted after the statement began, that is ended, and it will be asked for by the
+// next one. If before, nobody knew whom to wake.
+bool grant_listener::watch(const claim_id& mine, const claim_id& other, spi::time_point ungranted) {
+    bool missed = false;
+    {
+        const std::scoped_lock guard{state_->mutex};
+        claim_id& before = state_->watched[mine];
+        if (other != claim_id{}) before = other;
+        missed = state_->asking && !state_->asked_for.contains(mine) && ungranted <= state_->asked;
+    }
+    state_->ask();
+    return missed;
+}
+
+void grant_listener::unwatch(const claim_id& mine) {
+    const std::scoped_lock guard{state_->mutex};
+    state_->watched.erase(mine);
+}
+
+bool grant_listener::serves() const {
+    return state_->serves;
+}
+
+void grant_listener::close() noexcept {
+    std::shared_ptr<sql::connection> line;
+    {
+        const std::scoped_lock guard{state_->mutex};
+        state_->closed = true;
+        line.swap(state_->line);
+    }
+    if (line) line->close();
+}
+
+}  // namespace mortise::inline v0::stores::mysql
