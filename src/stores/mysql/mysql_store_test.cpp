@@ -1,5 +1,6 @@
 // What only this store has: connections that run out, are killed and are cut, and its tables.
 #include "stores/mysql/servers/server.hpp"
+#include "stores/mysql/statements.hpp"
 #include "support/children.hpp"
 #include "support/tcp_proxy.hpp"
 #include "support/waiting.hpp"
@@ -8,7 +9,9 @@
 #include <mortise/error.hpp>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -56,6 +59,23 @@ protected:
 };
 INSTANTIATE_TEST_SUITE_P(each, mysql_bound, ::testing::Values("get_lock", "for_update"),
                          [](const auto& about) { return about.param; });
+
+// Whoever comes first makes the row, and another may have made and locked it meanwhile. The holder's token has to get past it on
+// the connection that all share.
+TEST_P(mysql_bound, making_a_row_does_not_wait_for_whoever_has_locked_it) {
+    if (std::string_view{GetParam()} != "for_update") GTEST_SKIP() << "get_lock has no rows";
+    const std::string address = url();
+    client locks{address};
+    const hold held = locks.acquire("n");
+    std::string making = bound_statements{strategy::for_update}.make_row.text;
+    making.replace(making.find('?'), 1, "'n'");
+    try {
+        server_->run("SET innodb_lock_wait_timeout=1000;" + making, database_in(address));
+        ADD_FAILURE() << "it made a row that is there";
+    } catch (const std::runtime_error& e) {
+        EXPECT_THAT(e.what(), HasSubstr("ERROR 1205"));
+    }
+}
 
 TEST_P(mysql_bound, excludes_hands_over_and_counts_up) {
     const std::string address = url();

@@ -21,7 +21,10 @@ const std::string age = "TIMESTAMPDIFF(MICROSECOND, since, CURRENT_TIMESTAMP(6))
 bound_statements::bound_statements(strategy by)
     : who{"SELECT CONNECTION_ID()"},
       stamp{"INSERT INTO mortise_holds(name, session, host, pid, label, since) VALUES(?, ?, ?, ?, ?, SYSDATE(6))"},
-      make_row{"INSERT IGNORE INTO mortise_rows(name) VALUES(?)"},
+      // Not waiting for whoever has locked the row: it runs on the connection that all share. Each server reads its own comment.
+      make_row{
+          "/*M! SET STATEMENT innodb_lock_wait_timeout=0 FOR */ "
+          "INSERT /*+ SET_VAR(innodb_lock_wait_timeout=1) */ IGNORE INTO mortise_rows(name) VALUES(?)"},
       forget{"DELETE FROM mortise_holds WHERE token = ?"},
       forget_range{"DELETE FROM mortise_holds WHERE token BETWEEN ? AND ? AND session = ?"},
       stop{"KILL QUERY ?"},
