@@ -57,7 +57,7 @@ void bound_claims::claim(const spi::claim_request& wanted, spi::reply<spi::claim
     bound_table::actions todo;
     {
         const std::scoped_lock guard{mutex_};
-        asking_[wanted.id].push_back(std::move(done));
+        replies_.add(wanted.id, std::move(done));
         todo = table_.ask(wanted, context_.clock.now());
     }
     run(std::move(todo));
@@ -68,7 +68,7 @@ void bound_claims::release(std::string_view name, const claim_id& id, spi::reply
     bound_table::actions todo;
     {
         const std::scoped_lock guard{mutex_};
-        releasing_[id].push_back(std::move(done));
+        replies_.add(id, std::move(done));
         todo = table_.release(name, id, context_.clock.now());
     }
     run(std::move(todo));
@@ -143,7 +143,7 @@ void bound_claims::run(bound_table::action& one) {
             std::vector<spi::reply<spi::claim_answer>> to;
             {
                 const std::scoped_lock guard{mutex_};
-                if (auto found = asking_.extract(id)) to = std::move(found.mapped());
+                to = replies_.take_claims(id);
             }
             for (auto& done : to) done(one.answer_is);
             return;
@@ -152,7 +152,7 @@ void bound_claims::run(bound_table::action& one) {
             std::vector<spi::reply<spi::release_answer>> to;
             {
                 const std::scoped_lock guard{mutex_};
-                if (auto found = releasing_.extract(id)) to = std::move(found.mapped());
+                to = replies_.take_releases(id);
             }
             for (auto& done : to) done(one.released_as);
             return;
@@ -225,12 +225,9 @@ void bound_claims::close() noexcept {
     if (closed_.exchange(true)) return;
     sockets_.stop();
     sessions_->close();
-    // What was not answered never is, and may own whoever owns this.
-    decltype(asking_) asked;
-    decltype(releasing_) released;
+    sql::pending_replies unanswered;
     const std::scoped_lock guard{mutex_};
-    asked.swap(asking_);
-    released.swap(releasing_);
+    std::swap(unanswered, replies_);
 }
 
 }  // namespace mortise::inline v0::stores::mysql

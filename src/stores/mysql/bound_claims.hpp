@@ -5,6 +5,7 @@
 #include "stores/mysql/bound_sessions.hpp"
 #include "stores/mysql/bound_table.hpp"
 #include "stores/mysql/settings.hpp"
+#include "stores/sql/pending_replies.hpp"
 #include "stores/sql/reading_callers.hpp"
 
 #include <mortise/config.hpp>
@@ -15,7 +16,6 @@
 #include <mutex>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace mortise::inline v0::stores::mysql {
@@ -50,8 +50,7 @@ private:
 
     std::mutex mutex_;
     bound_table table_;
-    std::unordered_map<claim_id, std::vector<spi::reply<spi::claim_answer>>> asking_;
-    std::unordered_map<claim_id, std::vector<spi::reply<spi::release_answer>>> releasing_;
+    sql::pending_replies replies_;
     bool ticking_ = false;
 
     sql::reading_callers callers_;

@@ -1,6 +1,5 @@
 // Claims as rows: what every server stands, on MariaDB; and what only this one can do to them.
 #include "stores/mysql/servers/server.hpp"
-#include "stores/sql/row_line.hpp"
 #include "stores/sql/servers/row_suite.hpp"
 #include "support/waiting.hpp"
 
@@ -58,16 +57,7 @@ protected:
             if (server_->run("SHOW TABLES LIKE 'mortise_claims'", database_).empty()) return all;
             std::istringstream rows{
                 server_->run("SELECT HEX(id), confirmed, seq, name FROM mortise_claims", database_)};
-            for (std::string row; std::getline(rows, row);) {
-                std::istringstream in{row};
-                std::string id;
-                int holds = 0;
-                spi::stored_claim& one = all.emplace_back();
-                in >> id >> holds >> one.where >> std::ws;
-                std::getline(in, one.name);
-                one.id = sql::id_in_hex(id);
-                one.holds = holds != 0;
-            }
+            for (std::string row; std::getline(rows, row);) all.push_back(sql::servers::record_in(row));
             return all;
         }
         void crash_and_restart() override {

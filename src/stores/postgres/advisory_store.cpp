@@ -5,6 +5,7 @@
 #include "stores/postgres/advisory_table.hpp"
 #include "stores/postgres/diagnostics.hpp"
 #include "stores/postgres/promises.hpp"
+#include "stores/sql/pending_replies.hpp"
 #include "stores/sql/reading_callers.hpp"
 
 #include <mortise/error.hpp>
@@ -14,7 +15,6 @@
 #include <memory>
 #include <mutex>
 #include <random>
-#include <unordered_map>
 #include <utility>
 
 namespace mortise::inline v0::stores::postgres {
@@ -45,12 +45,9 @@ public:
         if (closed_.exchange(true)) return;
         sockets_.stop();
         sessions_->close();
-        // What was not answered never is, and may own whoever owns this.
-        decltype(asking_) asked;
-        decltype(releasing_) released;
+        sql::pending_replies unanswered;
         const std::scoped_lock guard{mutex_};
-        asked.swap(asking_);
-        released.swap(releasing_);
+        std::swap(unanswered, replies_);
     }
 
 private:
@@ -77,8 +74,7 @@ private:
 
     std::mutex mutex_;
     advisory_table table_;
-    std::unordered_map<claim_id, std::vector<spi::reply<spi::claim_answer>>> asking_;
-    std::unordered_map<claim_id, std::vector<spi::reply<spi::release_answer>>> releasing_;
+    sql::pending_replies replies_;
     std::minstd_rand dice_{std::random_device{}()};
     std::optional<spi::time_point> expires_{};  // when the timer looks for ended leases
 
@@ -96,10 +92,8 @@ void advisory_claims::act(Decide decide) {
         const std::scoped_lock guard{mutex_};
         for (action& one : decide(context_.clock.now())) {
             step next{std::move(one)};
-            if (next.what.what == action::kind::answer)
-                if (auto asked = asking_.extract(next.what.id)) next.claims = std::move(asked.mapped());
-            if (next.what.what == action::kind::released)
-                if (auto asked = releasing_.extract(next.what.id)) next.releases = std::move(asked.mapped());
+            if (next.what.what == action::kind::answer) next.claims = replies_.take_claims(next.what.id);
+            if (next.what.what == action::kind::released) next.releases = replies_.take_releases(next.what.id);
             steps.push_back(std::move(next));
         }
     }
@@ -167,14 +161,14 @@ void advisory_claims::carry_out(step one) {
 
 void advisory_claims::claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) {
     act([&](spi::time_point now) {
-        asking_[wanted.id].push_back(std::move(done));
+        replies_.add(wanted.id, std::move(done));
         return table_.ask(wanted, now);
     });
 }
 
 void advisory_claims::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
     act([&](spi::time_point now) {
-        releasing_[id].push_back(std::move(done));
+        replies_.add(id, std::move(done));
         return table_.release(name, id, now);
     });
 }

@@ -1,6 +1,5 @@
 // Claims as rows: what only PostgreSQL can do to them.
 #include "stores/postgres/servers/server.hpp"
-#include "stores/sql/row_line.hpp"
 #include "stores/sql/servers/row_suite.hpp"
 #include "support/waiting.hpp"
 
@@ -9,7 +8,6 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,16 +45,8 @@ protected:
             if (count("true") == 0) return all;
             for (const std::string& row : server_->open_console().column(
                      "SELECT concat_ws(' ', encode(id, 'hex'), confirmed, seq, convert_from(name, 'UTF8')) FROM " +
-                     schema_ + ".row_claims")) {
-                std::istringstream in{row};
-                std::string id;
-                int holds = 0;
-                spi::stored_claim& one = all.emplace_back();
-                in >> id >> holds >> one.where >> std::ws;
-                std::getline(in, one.name);
-                one.id = sql::id_in_hex(id);
-                one.holds = holds != 0;
-            }
+                     schema_ + ".row_claims"))
+                all.push_back(sql::servers::record_in(row));
             return all;
         }
         void crash_and_restart() override {

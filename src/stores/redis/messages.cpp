@@ -1,6 +1,7 @@
 #include "stores/redis/messages.hpp"
 
 #include "base/kinds.hpp"
+#include "base/push_grace.hpp"
 #include "base/text.hpp"
 #include "base/words.hpp"
 
@@ -33,7 +34,7 @@ std::optional<mortise::holder> holder_of(words& from, std::uint64_t counter, mic
 
 void tell(script_call& to, const client_identity& client) {
     to << client.inboxes()
-       << packed_record::of<layouts::terms>(us(waiter_life), us(push_grace), client.receivers_count);
+       << packed_record::of<layouts::terms>(us(waiter_life), us(base::push_grace), client.receivers_count);
 }
 constexpr std::size_t things_told = 2;
 

@@ -24,9 +24,6 @@ namespace mortise::inline v0::stores::redis {
 inline constexpr std::chrono::seconds waiter_life{6};
 inline constexpr std::chrono::seconds heartbeat_every{2};
 
-// The first lease of a pushed grant.
-inline constexpr std::chrono::seconds push_grace{3};
-
 // The client that calls a script.
 struct client_identity {
     std::string prefix;

@@ -1,5 +1,6 @@
 #include "stores/sql/row_claims.hpp"
 
+#include "base/push_grace.hpp"
 #include "stores/sql/answers.hpp"
 
 #include <mortise/error.hpp>
@@ -34,9 +35,8 @@ constexpr auto remembered_for =
 
 constexpr std::chrono::seconds usual_lease{30};
 
-// A grant that is pushed may never reach its client. One that does is not believed in for as long as the server keeps it, but for so
-// long: if the client's session ends, the server need not keep it longer either.
-constexpr std::chrono::seconds push_grace{3};
+// A grant that is pushed is not believed in for as long as the server keeps it (base/push_grace.hpp), but for so long: if the
+// client's session ends, the server need not keep it longer either.
 constexpr milliseconds push_trust{900};
 
 constexpr std::size_t most_removals = 500;  // in one statement
@@ -90,7 +90,7 @@ row_claim_ptr made_for(const spi::claim_request& wanted) {
     claim->name = wanted.name;
     claim->entry = entry;
     claim->lease = wanted.lease.value_or(usual_lease);
-    claim->grace = wanted.renew == renew::on ? std::min<spi::duration>(claim->lease, push_grace) : claim->lease;
+    claim->grace = wanted.renew == renew::on ? std::min<spi::duration>(claim->lease, base::push_grace) : claim->lease;
     claim->trust = wanted.renew == renew::on ? std::min<spi::duration>(claim->lease, push_trust) : claim->lease;
     claim->label = wanted.label;
     claim->detached = wanted.kept_by == kept_by::lease;

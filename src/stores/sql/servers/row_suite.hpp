@@ -2,6 +2,7 @@
 // instantiates these.
 #pragma once
 
+#include "stores/sql/row_line.hpp"
 #include "support/children.hpp"
 #include "support/crowd.hpp"
 #include "support/late_requests.hpp"
@@ -25,6 +26,7 @@
 #include <iostream>
 #include <mutex>
 #include <random>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -60,6 +62,19 @@ inline void survives_a_full_disk(const std::string& url, const testing::small_di
     EXPECT_EQ(all.size(), locks.list().size());
     for (hold& one : all) ASSERT_EQ(one.release(), release_result::released);
     EXPECT_GT(others.acquire("first").token(), all.front().token());
+}
+
+// A row of the table: its id in hex, confirmed, its number, and its name to the end.
+inline spi::stored_claim record_in(const std::string& row) {
+    std::istringstream in{row};
+    std::string id;
+    int holds = 0;
+    spi::stored_claim one;
+    in >> id >> holds >> one.where >> std::ws;
+    std::getline(in, one.name);
+    one.id = id_in_hex(id);
+    one.holds = holds != 0;
+    return one;
 }
 
 // What a suite has to say of its server.
