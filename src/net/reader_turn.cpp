@@ -30,18 +30,20 @@ reader_turn::~reader_turn() {
 void reader_turn::follow(std::unique_lock<std::mutex>& held, spi::sleeper& who) {
     int was = spi::sleeper::awake;
     if (!who.is.compare_exchange_strong(was, spi::sleeper::asleep)) return;
-    const auto place = followers_.insert(followers_.end(), &who);
+    bool passed = false;  // the turn may have been taken from it again since
+    const auto place = followers_.insert(followers_.end(), follower{&who, &passed});
     held.unlock();
     who.is.wait(spi::sleeper::asleep);
     held.lock();
-    if (!is_of(&who)) followers_.erase(place);  // else pass_on() did
+    if (!passed) followers_.erase(place);  // else pass_on() did
 }
 
 bool reader_turn::pass_on() {
     for (auto it = followers_.begin(); it != followers_.end(); ++it) {
-        spi::sleeper* const next = *it;
+        spi::sleeper* const next = it->who;
         int was = spi::sleeper::asleep;
         if (!next->is.compare_exchange_strong(was, spi::sleeper::awake)) continue;  // answered, and about to return
+        *it->passed = true;
         followers_.erase(it);
         reader_ = next;
         next->is.notify_one();

@@ -38,8 +38,12 @@ public:
     void wake() const noexcept;
 
 private:
-    const void* reader_ = nullptr;        // a sleeper, or whatever else identifies who reads
-    std::list<spi::sleeper*> followers_;  // asleep, or answered
+    struct follower {
+        spi::sleeper* who;  // asleep, or answered
+        bool* passed;       // set when it gets the turn, and leaves the list
+    };
+    const void* reader_ = nullptr;  // a sleeper, or whatever else identifies who reads
+    std::list<follower> followers_;
     int wake_event_ = -1;
 };
 
