@@ -2,14 +2,20 @@
 
 #include "base/text.hpp"
 #include "stores/mysql/baseline/blocking_client.hpp"
+#include "stores/mysql/row_dialect.hpp"
 #include "stores/mysql/settings.hpp"
 #include "stores/mysql/statements.hpp"
+#include "stores/sql/row_line.hpp"
 
+#include <mortise/claim_id.hpp>
+
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <memory>
 #include <string>
 #include <thread>
+#include <type_traits>
 
 namespace mortise::inline v0::stores::mysql {
 namespace {
@@ -36,6 +42,86 @@ private:
     std::string session_;
     std::size_t take_ = 0;
     std::size_t free_ = 0;
+};
+
+// Those of strategy=for_update: the token is made on another connection, and then the first one is asked whether it is there.
+class for_update_end final : public baseline_end {
+public:
+    for_update_end(const settings& how, const std::string& place)
+        : name_("baseline " + place), line_(how), shared_(how) {
+        const bound_statements says{strategy::for_update};
+        for (const sql::statement& one : says.schema) shared_.ask(one.text);
+        session_ = line_.ask(says.who.text);
+        for (const sql::statement& one : says.greets) line_.ask(one.text);
+        shared_.run(shared_.prepare(says.make_row.text), {name_});
+        take_ = line_.prepare(says.take.text);
+        stamp_ = shared_.prepare(says.stamp.text);
+        who_ = line_.prepare(says.who.text);
+        free_ = line_.prepare(says.free.text);
+    }
+    void lock() override {
+        line_.call(take_, {name_});
+        shared_.run(stamp_, {name_, session_, "bench", "0", ""});
+        line_.call(who_, {});
+    }
+    void unlock() override { line_.run(free_, {}); }
+
+private:
+    const std::string name_;
+    blocking_client line_;
+    blocking_client shared_;
+    std::string session_;
+    std::size_t take_ = 0;
+    std::size_t stamp_ = 0;
+    std::size_t who_ = 0;
+    std::size_t free_ = 0;
+};
+
+// The statements of strategy=row; whoever waits does so as our clients do.
+class row_end final : public baseline_end {
+public:
+    row_end(const settings& how, const std::string& place)
+        : says_(row_dialect()),
+          name_("baseline " + place),
+          session_(std::to_string(claim_id::random().bits[0] >> 2 | 1)),
+          line_(how),
+          waiting_(how) {
+        if (line_.ask("SHOW PROCEDURE STATUS WHERE db = DATABASE() AND name = 'mortise_sweep'").empty())
+            for (const sql::statement& one : says_.schema) line_.ask(one.text);
+        line_.ask("SET @mortise_session = " + session_ + ", SESSION time_zone = '+00:00'");
+        line_.ask(says_.greeting.at(2).text);
+        enter_ = line_.prepare(says_.enter.text);
+        leave_ = line_.prepare(says_.leave.text);
+        await_ = waiting_.prepare(await_grants().text);
+    }
+    void lock() override {
+        constexpr std::size_t of_ids = 3;  // in a line; the first comes first, and then the last ones
+        id_ = sql::bytes_of(claim_id::random());
+        const auto ids = line_.call(enter_,
+                                    {name_, id_, session_, "1", "1", std::nullopt, "0", "30000000", "30000000",
+                                     "30000000", "bench", "0", "", "8"},
+                                    of_ids);
+        if (ids.at(0) == id_) return;
+        const std::string before = ids.size() > 2 ? ids[2] : ids.front();
+        const auto granted = [&] {
+            const auto told = waiting_.call(await_, {session_, id_, before, "1"});
+            return std::ranges::any_of(told, [](const std::string& one) { return one.size() > 1; });
+        };
+        while (!granted()) {
+        }
+    }
+    void unlock() override { line_.call(leave_, {name_, id_ + std::string(8, '\0'), session_}); }
+
+private:
+    const sql::row_dialect says_;
+    const std::string name_;
+    const std::string session_;
+    std::string id_;
+    blocking_client line_;
+    blocking_client waiting_;
+    std::size_t enter_ = 0;
+    std::size_t leave_ = 0;
+    std::size_t await_ = 0;
 };
 
 class trip_end final : public baseline_end {
@@ -106,12 +192,27 @@ baselines make_baselines(const base::url& address) {
     const settings how = settings::of(address);
     baselines found;
     const auto nothing = [](const std::string&) {};
-    found.all.push_back({"GET_LOCK and a token", baseline::kind::lock,
-                         [how](const std::string& place, unsigned) -> std::unique_ptr<baseline_end> {
-                             check_baseline_place(place);
-                             return std::make_unique<get_lock_end>(how, place);
-                         },
-                         nothing});
+    // The same statements, from a bare client.
+    const auto opened = [&]<class End>(std::type_identity<End>) {
+        return [how](const std::string& place, unsigned) -> std::unique_ptr<baseline_end> {
+            check_baseline_place(place);
+            return std::make_unique<End>(how, place);
+        };
+    };
+    switch (how.by) {
+        case strategy::row:
+            found.all.push_back(
+                {"enter and leave alone", baseline::kind::lock, opened(std::type_identity<row_end>{}), nothing});
+            break;
+        case strategy::get_lock:
+            found.all.push_back(
+                {"GET_LOCK and a token", baseline::kind::lock, opened(std::type_identity<get_lock_end>{}), nothing});
+            break;
+        case strategy::for_update:
+            found.all.push_back({"FOR UPDATE and a token", baseline::kind::lock,
+                                 opened(std::type_identity<for_update_end>{}), nothing});
+            break;
+    }
     found.all.push_back({"a statement", baseline::kind::trip,
                          [how](const std::string& place, unsigned) -> std::unique_ptr<baseline_end> {
                              check_baseline_place(place);

@@ -4,6 +4,7 @@
 
 #include <mortise/error.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
@@ -86,6 +87,42 @@ std::uint64_t blocking_client::run(std::size_t prepared, std::vector<std::string
     if (!binds.empty()) mysql_stmt_bind_param(what, binds.data());
     if (mysql_stmt_execute(what) != 0) throw error(errc::unreachable, std::string(mysql_stmt_error(what)));
     return mysql_stmt_affected_rows(what);
+}
+
+std::vector<std::string> blocking_client::call(std::size_t prepared, std::vector<std::optional<std::string>> bound,
+                                               std::size_t column) {
+    constexpr unsigned ended = 1317;
+    MYSQL_STMT* const what = inside_->prepared.at(prepared);
+    std::vector<MYSQL_BIND> binds(bound.size());
+    for (std::size_t i = 0; i < bound.size(); ++i) {
+        binds[i].buffer_type = bound[i] ? MYSQL_TYPE_BLOB : MYSQL_TYPE_NULL;
+        if (!bound[i]) continue;
+        binds[i].buffer = bound[i]->data();
+        binds[i].buffer_length = static_cast<unsigned long>(bound[i]->size());
+    }
+    mysql_stmt_bind_param(what, binds.data());
+    std::vector<std::string> all;
+    int more = mysql_stmt_execute(what);
+    for (; more == 0; more = mysql_stmt_next_result(what)) {
+        if (mysql_stmt_field_count(what) == 0) continue;
+        std::vector<MYSQL_BIND> columns(mysql_stmt_field_count(what));
+        std::vector<char> room(256);
+        unsigned long length = 0;
+        for (MYSQL_BIND& one : columns) one.buffer_type = MYSQL_TYPE_NULL;
+        columns.at(column).buffer_type = MYSQL_TYPE_BLOB;
+        columns.at(column).buffer = room.data();
+        columns.at(column).buffer_length = static_cast<unsigned long>(room.size());
+        columns.at(column).length = &length;
+        mysql_stmt_store_result(what);
+        mysql_stmt_bind_result(what, columns.data());
+        // The other columns have no room, so that it calls each row truncated.
+        for (int got = mysql_stmt_fetch(what); got == 0 || got == MYSQL_DATA_TRUNCATED; got = mysql_stmt_fetch(what))
+            all.emplace_back(room.data(), std::min<std::size_t>(length, room.size()));
+        mysql_stmt_free_result(what);
+    }
+    if (more > 0 && mysql_stmt_errno(what) != ended)
+        throw error(errc::unreachable, std::string(mysql_stmt_error(what)));
+    return all;
 }
 
 }  // namespace mortise::inline v0::stores::mysql

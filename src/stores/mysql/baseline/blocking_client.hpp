@@ -5,7 +5,9 @@
 
 #include <mortise/config.hpp>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,9 @@ public:
     std::size_t prepare(const std::string& statement);
     // How many rows it changed.
     std::uint64_t run(std::size_t prepared, std::vector<std::string> bound);
+    // Of a routine: a column of all rows that it answers; none if it was ended by KILL QUERY.
+    std::vector<std::string> call(std::size_t prepared, std::vector<std::optional<std::string>> bound,
+                                  std::size_t column = 0);
 
 private:
     struct handle;

@@ -3,14 +3,19 @@
 #include "base/text.hpp"
 #include "stores/postgres/lock_key.hpp"
 #include "stores/postgres/pq_driver.hpp"
+#include "stores/postgres/row_dialect.hpp"
 #include "stores/postgres/settings.hpp"
+#include "stores/sql/row_line.hpp"
 
+#include <mortise/claim_id.hpp>
 #include <mortise/error.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -85,6 +90,21 @@ public:
         check(got.get());
         return PQntuples(got.get()) > 0 && PQnfields(got.get()) > 0 ? PQgetvalue(got.get(), 0, 0) : "";
     }
+    // The same with values that may be bytes (format 1) or NULL.
+    std::string run_with_bytes(const char* prepared, const std::vector<std::optional<std::string>>& values,
+                               const std::vector<int>& formats) {
+        std::vector<const char*> pointers;
+        std::vector<int> lengths;
+        for (const auto& one : values) {
+            pointers.push_back(one ? one->data() : nullptr);
+            lengths.push_back(one ? static_cast<int>(one->size()) : 0);
+        }
+        const result_ptr got{PQexecPrepared(connection_.get(), prepared, static_cast<int>(pointers.size()),
+                                            pointers.data(), lengths.data(), formats.data(), 0),
+                             PQclear};
+        check(got.get());
+        return PQntuples(got.get()) > 0 ? PQgetvalue(got.get(), 0, 0) : "";
+    }
     std::string ask(const std::string& statement, const std::vector<std::string>& values) {
         prepare("", statement.c_str());
         return run("", values);
@@ -124,6 +144,49 @@ public:
 
 private:
     const std::vector<std::string> key_;
+    blocking_session session_;
+};
+
+// The statements of strategy=row, and the server's notifications for those who wait.
+class row_end final : public baseline_end {
+public:
+    row_end(const settings& config, const std::string& place)
+        : says_(row_dialect_in(config.schema)),
+          name_("baseline " + place),
+          number_(std::to_string(claim_id::random().bits[0] >> 2 | 1)),
+          session_(config) {
+        session_.ask(says_.greeting.at(0).text, {number_});
+        session_.ask(says_.greeting.at(1).text, {number_});
+        char hex[17];
+        std::snprintf(hex, sizeof hex, "%llx", std::stoull(number_));
+        session_.try_to(says_.listen + hex);
+        try {
+            session_.prepare("enter", says_.enter.text.c_str());
+        } catch (const error&) {
+            for (const sql::statement& one : says_.schema) session_.try_to(one.text);
+            session_.prepare("enter", says_.enter.text.c_str());
+        }
+        session_.prepare("leave", says_.leave.text.c_str());
+    }
+    void lock() override {
+        id_ = sql::bytes_of(claim_id::random());
+        const std::string first = session_.run_with_bytes("enter",
+                                                          {name_, id_, number_, "1", "1", std::nullopt, "0", "30000000",
+                                                           "30000000", "30000000", "bench", "0", "", "8"},
+                                                          {1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0});
+        const bool waits = first == "0";  // the floor of its line comes first
+        while (waits && session_.hear().front() != 'g') {
+        }
+    }
+    void unlock() override {
+        session_.run_with_bytes("leave", {name_, id_ + std::string(8, '\0'), number_}, {1, 1, 0});
+    }
+
+private:
+    const sql::row_dialect says_;
+    const std::string name_;
+    const std::string number_;
+    std::string id_;
     blocking_session session_;
 };
 
@@ -206,7 +269,7 @@ auto opened(const settings& config) {
         check_baseline_place(place);
         if constexpr (std::is_same_v<End, notify_end>)
             return std::make_unique<End>(config, place, side);
-        else if constexpr (std::is_same_v<End, advisory_end>)
+        else if constexpr (std::is_same_v<End, advisory_end> || std::is_same_v<End, row_end>)
             return std::make_unique<End>(config, place);
         else
             return std::make_unique<End>(config);
@@ -219,7 +282,12 @@ baselines make_baselines(const base::url& address) {
     const settings config = settings::of(address);
     const auto nothing = [](const std::string&) {};
     baselines found;
-    found.all.push_back({"pg_advisory_lock and nextval", baseline::kind::lock, opened<advisory_end>(config), nothing});
+    // The same statements, from a bare client.
+    if (config.kind == settings::strategy::row)
+        found.all.push_back({"enter and leave alone", baseline::kind::lock, opened<row_end>(config), nothing});
+    else
+        found.all.push_back(
+            {"pg_advisory_lock and nextval", baseline::kind::lock, opened<advisory_end>(config), nothing});
     found.all.push_back({"SELECT 1", baseline::kind::trip, opened<trip_end>(config), nothing});
     found.all.push_back(
         {"NOTIFY ping-pong", baseline::kind::ping_pong, opened<notify_end>(config), [config](const std::string& place) {
