@@ -43,6 +43,18 @@ bool is_zookeeper(const entrant& one) {
     return one.lock.ours && one.store->promises().store.starts_with("zookeeper");
 }
 
+// Ours, on a database.
+bool is_database(const entrant& one) {
+    const std::string& store = one.store->promises().store;
+    return one.lock.ours && (store.starts_with("mysql") || store.starts_with("postgres"));
+}
+
+// Its lock is the server's own, and belongs to a session.
+bool is_of_session(const entrant& one) {
+    return is_database(one) && (one.store->url.find("strategy=get_lock") != std::string::npos ||
+                                one.store->url.find("strategy=advisory") != std::string::npos);
+}
+
 // Enters those baselines. The first of them, if any, is what they and ours are compared with.
 std::optional<std::size_t> enter(scenario& plan, const subject_store& store, const std::vector<baseline>& all,
                                  const names& where, std::optional<std::size_t> compared_with = {}) {
@@ -93,6 +105,8 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
         const names where{fresh_name(plan.workload), a_name_each};
         note_missing_baseline(plan, *store);
         const auto compared_with = enter(plan, *store, store->lock_baselines(), where);
+        if (alone && !is_served(*store))  // what a trip is to a server that has locks of its own
+            enter(plan, *store, store->baselines_of_kind(baseline::kind::trip), where, compared_with);
         std::optional<std::size_t> pushes;
         if (one_for_all && is_served(*store))
             pushes = enter(plan, *store, store->baselines_of_kind(baseline::kind::ping_pong), where);
@@ -116,7 +130,12 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
         if (alone && is_zookeeper(each) && of.name == "pair p50")  // it lists the line too
             return bar{bar::side::at_most, 1.5};
         if (alone && is_etcd(each) && of.name == "pair p50") return bar{bar::side::at_most, 1.15};
+        if (alone && is_database(each) && of.name == "pair p50") return bar{bar::side::at_most, 1.25};
         const bool hands_over = !each.lock.name.ends_with(no_hand_over);
+        if (apart && shape.threads == 1 && !hands_over && is_of_session(each) && of.name == "process switches")
+            return bar{bar::side::at_least, 0.8};
+        if (one_for_all && !apart && hands_over && is_database(each) && of.name == "rate")
+            return bar{bar::side::at_least, 3};
         if (apart && shape.threads == 1 && !hands_over && is_redis(each) && of.name == "process switches")
             return bar{bar::side::at_least, 1 / 1.6};
         if (one_for_all && !apart && hands_over && is_redis(each) && of.name == "thread switches")

@@ -16,6 +16,7 @@
 #include <mortise/config.hpp>
 #include <mortise/mortise.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -24,6 +25,7 @@
 #include <functional>
 #include <future>
 #include <iostream>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <sstream>
@@ -286,6 +288,73 @@ TYPED_TEST_P(row_suite, goes_on_when_the_server_was_restarted) {
     EXPECT_GT(theirs->token(), first);
 }
 
+// What the server has not written when it is killed is lost: so nobody may have been told of it.
+TYPED_TEST_P(row_suite, crashes_of_the_server_under_traffic_repeat_no_token_and_leave_nothing_locked) {
+    constexpr std::size_t names = 3;
+    constexpr std::size_t clients = 3;
+    struct place {
+        std::mutex guard{};
+        std::uint64_t last = 0;
+        const hold* inside = nullptr;
+        std::uint64_t grants = 0;
+    };
+    std::vector<place> places(names);
+    std::atomic<bool> over{false};
+    std::atomic<int> overlaps{0};
+    std::atomic<int> repeated{0};
+    const auto uses = [&](client& locks, std::size_t which) {
+        place& here = places[which];
+        while (!over) {
+            attempt got = locks.try_acquire("n" + std::to_string(which), {.wait = 10s, .lease = 2s});
+            if (!got) continue;
+            {
+                const std::scoped_lock alone{here.guard};
+                if (!got->valid()) continue;  // it took too long
+                const std::uint64_t its = got->token().value();
+                if (its <= here.last) ++repeated;
+                if (here.inside != nullptr && here.inside->valid()) ++overlaps;
+                here.last = std::max(here.last, its);
+                here.inside = &*got;
+                ++here.grants;
+            }
+            std::this_thread::sleep_for(1ms);
+            const std::scoped_lock alone{here.guard};
+            if (here.inside == &*got) here.inside = nullptr;
+        }
+    };
+    const auto grants_of = [&](std::size_t which) {
+        const std::scoped_lock alone{places[which].guard};
+        return places[which].grants;
+    };
+    const auto all_are_used = [&] {
+        for (std::size_t n = 0; n < names; ++n) {
+            const std::uint64_t before = grants_of(n);
+            if (!eventually([&] { return grants_of(n) >= before + 5; }, 60s)) return false;
+        }
+        return true;
+    };
+    {
+        std::vector<std::unique_ptr<client>> all;
+        for (std::size_t n = 0; n < clients; ++n)
+            all.push_back(std::make_unique<client>(this->url(), client_options{.patience = 60s}));
+        std::vector<std::jthread> crew;
+        for (const auto& one : all)
+            for (std::size_t n = 0; n < 2 * names; ++n) crew.emplace_back([&, n] { uses(*one, n % names); });
+        for (int crash = 0; crash < 3; ++crash) {
+            EXPECT_TRUE(all_are_used()) << "something is locked by nobody";
+            this->host().crash_and_restart();
+        }
+        EXPECT_TRUE(all_are_used()) << "something is locked by nobody";
+        over = true;
+    }
+    EXPECT_EQ(overlaps, 0);
+    EXPECT_EQ(repeated, 0);
+    std::cout << "three crashes: grants=" << grants_of(0) + grants_of(1) + grants_of(2) << "\n";
+    client looks{this->url()};
+    static_cast<void>(looks.acquire("sweeps"));
+    EXPECT_TRUE(eventually([&] { return this->host().count("confirmed >= 0") == 0; }, 40s)) << "rows are left";
+}
+
 TYPED_TEST_P(row_suite, what_a_dead_client_left_is_swept_by_any_other) {
     client locks{this->url()};
     const hold mine = locks.acquire("n");
@@ -426,17 +495,16 @@ TYPED_TEST_P(row_suite, few_statements_hand_a_lock_over_to_one_of_two_hundred) {
     EXPECT_LE(used, 4.0 * static_cast<double>(shared->grants) + polls);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(row_suite, few_statements_hand_a_lock_over_to_one_of_two_hundred,
-                            a_hold_outlives_its_connection, a_claim_waits_on_when_its_connection_is_ended,
-                            a_killed_waiter_at_the_head_is_passed_over,
-                            a_waiter_that_was_granted_the_lock_and_killed_is_passed_over_within_a_second_or_so,
-                            a_grant_is_not_trusted_when_its_session_has_ended,
-                            a_stopped_waiter_that_is_granted_all_the_same_is_passed_over_after_its_grace,
-                            a_big_claim_of_a_dead_client_keeps_nobody_out,
-                            a_silent_client_is_passed_over_and_its_hold_ends_before_its_row,
-                            goes_on_when_the_server_was_restarted, what_a_dead_client_left_is_swept_by_any_other,
-                            a_deadlock_of_two_clients_ends_with_their_time, names_and_labels_are_bytes,
-                            leaves_nothing_behind_when_requests_are_late_twice_or_lost,
-                            every_row_is_of_a_claim_that_a_client_admits_to);
+REGISTER_TYPED_TEST_SUITE_P(
+    row_suite, few_statements_hand_a_lock_over_to_one_of_two_hundred, a_hold_outlives_its_connection,
+    a_claim_waits_on_when_its_connection_is_ended, a_killed_waiter_at_the_head_is_passed_over,
+    a_waiter_that_was_granted_the_lock_and_killed_is_passed_over_within_a_second_or_so,
+    a_grant_is_not_trusted_when_its_session_has_ended,
+    a_stopped_waiter_that_is_granted_all_the_same_is_passed_over_after_its_grace,
+    a_big_claim_of_a_dead_client_keeps_nobody_out, a_silent_client_is_passed_over_and_its_hold_ends_before_its_row,
+    goes_on_when_the_server_was_restarted, crashes_of_the_server_under_traffic_repeat_no_token_and_leave_nothing_locked,
+    what_a_dead_client_left_is_swept_by_any_other, a_deadlock_of_two_clients_ends_with_their_time,
+    names_and_labels_are_bytes, leaves_nothing_behind_when_requests_are_late_twice_or_lost,
+    every_row_is_of_a_claim_that_a_client_admits_to);
 
 }  // namespace mortise::inline v0::stores::sql::servers
