@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <ranges>
 
 namespace mortise::inline v0::stores::sql {
 namespace {
@@ -48,7 +47,9 @@ std::vector<claim_id> row_waiters::nearest(const std::string& name) const {
     const auto found = names_.find(name);
     if (found == names_.end()) return {};
     std::vector<claim_id> all = found->second.swaps;
-    for (const auto& [stands, id] : found->second.waiting | std::views::take(2)) all.push_back(id);
+    const auto& waiting = found->second.waiting;
+    std::size_t left = 2;
+    for (auto it = waiting.begin(); it != waiting.end() && left > 0; ++it, --left) all.push_back(it->second);
     return all;
 }
 
