@@ -3,7 +3,7 @@
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
-#include <mortise/spi/clock.hpp>
+#include <mortise/spi/store.hpp>
 
 #include <cstdint>
 #include <functional>
