@@ -77,14 +77,14 @@ std::vector<right> needed_rights(const settings& config) {
     std::vector<right> all{
         {"+eval", "claims", {"EVAL", "return 1", "0"}},
         {"+evalsha", "claims", {"EVALSHA", std::string(40, '0'), "0"}},
-        right_to_wait(config),
-        {"+info", "checks and strict clients", {"INFO"}, by_itself, config.strict},
     };
     if (native(config)) {
-        all.push_back(
-            {"+subscribe", "claims", {"SUBSCRIBE", client_identity{config.prefix, "0123456789abcdef", {}}.inbox()}});
+        const std::string inbox = client_identity{config.prefix, "0123456789abcdef", {}}.inbox();
+        all.push_back({"+subscribe", "claims", {"SUBSCRIBE", inbox}});
         all.push_back({"+scan", "lists", {"SCAN", "0"}, by_itself, false});
     }
+    all.push_back(right_to_wait(config));
+    all.push_back({"+info", "checks and strict clients", {"INFO"}, by_itself, config.strict});
     if (config.database != 0) all.push_back({"+select", "claims", {"SELECT", std::to_string(config.database)}});
     if (config.shape == settings::topology::cluster) {
         all.push_back({"+cluster|slots", "claims", {"CLUSTER", "SLOTS"}});

@@ -8,6 +8,7 @@
 #include "stores/sql/row_line.hpp"
 
 #include <mortise/claim_id.hpp>
+#include <mortise/error.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -53,7 +54,7 @@ public:
         for (const sql::statement& one : says.schema) shared_.ask(one.text);
         session_ = line_.ask(says.who.text);
         for (const sql::statement& one : says.greets) line_.ask(one.text);
-        shared_.run(shared_.prepare(says.make_row.text), {name_});
+        make(shared_.prepare(says.make_row.text));
         take_ = line_.prepare(says.take.text);
         stamp_ = shared_.prepare(says.stamp.text);
         who_ = line_.prepare(says.who.text);
@@ -67,6 +68,14 @@ public:
     void unlock() override { line_.run(free_, {}); }
 
 private:
+    // That somebody has locked the row says that it is there.
+    void make(std::size_t row) {
+        try {
+            shared_.run(row, {name_});
+        } catch (const error&) {
+        }
+    }
+
     const std::string name_;
     blocking_client line_;
     blocking_client shared_;
