@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -176,6 +178,12 @@ void server_process::kill() {
     ::waitpid(pid_, nullptr, 0);
     pid_ = 0;
     frozen_ = false;
+}
+
+void server_process::end(int signal) {
+    if (pid_ != 0 && !frozen_ && ::kill(pid_, signal) == 0)
+        for (int n = 0; n < 500 && running(); ++n) std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    kill();
 }
 
 void server_process::freeze() {

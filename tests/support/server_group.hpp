@@ -39,9 +39,10 @@ public:
     server_process(const server_process&) = delete;
     server_process& operator=(const server_process&) = delete;
 
-    void start();   // after kill(), or when it has ended
-    void kill();    // SIGKILL; it is gone when this returns
-    void freeze();  // SIGSTOP; it stands when this returns
+    void start();          // after kill(), or when it has ended
+    void kill();           // SIGKILL; it is gone when this returns
+    void end(int signal);  // the same, after some seconds in which it may clean up
+    void freeze();         // SIGSTOP; it stands when this returns
     void thaw();
 
     bool running() const;  // frozen or not

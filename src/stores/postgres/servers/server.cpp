@@ -72,8 +72,9 @@ server::server(setup how) : setup_(std::move(how)) {
     });
 }
 
+// An immediate shutdown gives back its shared memory, of which a machine has a limited number of segments.
 server::~server() {
-    if (process_) process_->kill();
+    if (process_) process_->end(SIGQUIT);
 }
 
 void server::hand_over(const std::string& path) const {
