@@ -27,6 +27,7 @@ void limit_to_setnx(mortise::promises& all, const std::string& servers) {
 }  // namespace
 
 mortise::promises promises_of(const settings& config) {
+    const bool native = config.protocol == settings::layout::native;
     const bool fails_over = config.shape != settings::topology::single;
     const std::string wait = config.replicas > 0 ? ", wait(" + std::to_string(config.replicas) + ")" : "";
     mortise::promises all{
@@ -73,7 +74,8 @@ mortise::promises promises_of(const settings& config) {
     if (!fails_over) all.assumes.emplace_back("The server has appendfsync always, or does not crash.");
     if (fails_over && config.replicas > 0)
         all.assumes.emplace_back("The replica that takes over is one that acknowledged.");
-    all.ends = {"A holder is paused past its lease: another is let in, with a larger token.",
+    all.ends = {std::string("A holder is paused past its lease: another is let in, ") +
+                    (native ? "with a larger token." : "and no token tells."),
                 "FLUSHALL, an eviction, a restore from a backup.",
                 "The server's clock jumps forward by more than what is left of a lease."};
     if (!fails_over)
@@ -84,11 +86,7 @@ mortise::promises promises_of(const settings& config) {
             "next renewal, at once after the reconnect.");
     else
         all.ends.emplace_back("A partition or an operator promotes a replica that had not acknowledged.");
-    if (config.protocol == settings::layout::setnx) {
-        std::erase_if(all.ends, [](const std::string& one) { return one.starts_with("A holder is paused"); });
-        all.ends.insert(all.ends.begin(), "A holder is paused past its lease: another is let in, and no token tells.");
-        limit_to_setnx(all, all.store.substr(std::string_view{"redis"}.size()));
-    }
+    if (!native) limit_to_setnx(all, all.store.substr(std::string_view{"redis"}.size()));
     return all;
 }
 

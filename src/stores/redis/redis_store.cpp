@@ -108,9 +108,7 @@ void redis_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_
         if (answer.answer.is == queued) schedule_heartbeat();
         done(std::move(answer.answer));
     };
-    if (replicas > 0) return servers_->ask_durably(key, std::move(request), replicas, std::move(answered));
-    servers_->ask(key, std::move(request),
-                  [answered = std::move(answered)](const reply& raw) mutable { answered(raw, 0); });
+    servers_->ask_for(key, std::move(request), replicas, std::move(answered));
 }
 
 // Records the reply to a claim that may wait, or needs replicas.
@@ -175,8 +173,7 @@ void redis_store::confirm(const inbox_message& granted, const std::string& name,
         }
         context_.events.granted(name, id, given);
     };
-    if (replicas > 0) return servers_->ask_durably(mine.key, renew_call({&mine, 1}), replicas, std::move(answered));
-    servers_->ask(mine.key, renew_call({&mine, 1}), [answered](const reply& answer) { answered(answer, 0); });
+    servers_->ask_for(mine.key, renew_call({&mine, 1}), replicas, std::move(answered));
 }
 
 // With the mutex held.

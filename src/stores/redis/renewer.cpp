@@ -61,9 +61,7 @@ void renewer::send(batch some, unsigned replicas, const std::shared_ptr<base::re
             });
         replies->set(places, each);
     };
-    if (replicas > 0) return servers_->ask_durably(key, std::move(request), replicas, std::move(answered));
-    servers_->ask(key, std::move(request),
-                  [answered = std::move(answered)](const reply& answer) { answered(answer, 0); });
+    servers_->ask_for(key, std::move(request), replicas, std::move(answered));
 }
 
 }  // namespace mortise::inline v0::stores::redis

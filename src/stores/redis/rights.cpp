@@ -26,8 +26,9 @@ std::string key_rule(const settings& config) {
     return "~" + pattern_below(config.key_prefix) + (config.key_prefix.empty() ? "" : " ~" + pattern_below(marks));
 }
 
+// With a space before it; protocol=setnx has no channels.
 std::string channel_rule(const settings& config) {
-    return native(config) ? "&" + everything_below(config.prefix) : "";
+    return native(config) ? " &" + everything_below(config.prefix) : "";
 }
 
 std::vector<right> rights_of_setnx(const settings& config) {
@@ -126,13 +127,12 @@ std::string shown(const settings& config, std::span<const right> asked, std::spa
     std::string names = keys ? key_rule(config) : "";
     for (const std::size_t i : denied)
         if (!(keys && asked[i].where == key_in_scripts)) names += (names.empty() ? "" : ", ") + asked[i].rule;
-    if (native(config) && all_denied(channel_in_scripts)) names += " on " + channel_rule(config);
+    if (native(config) && all_denied(channel_in_scripts)) names += " on" + channel_rule(config);
     return names;
 }
 
 std::string acl_rules(const settings& config) {
-    return "resetkeys " + key_rule(config) + " resetchannels " + channel_rule(config) +
-           (native(config) ? " -@all" : "-@all") + command_rules(config);
+    return "resetkeys " + key_rule(config) + " resetchannels" + channel_rule(config) + " -@all" + command_rules(config);
 }
 
 std::string acl_of_a_new_user(const settings& config) {
@@ -143,8 +143,7 @@ std::string acl_of_a_new_user(const settings& config) {
 // As a selector: Redis rejects patterns beside ~* or &*, and outside a selector the commands would apply to all keys of the user.
 std::string acl_remedy(const settings& config) {
     if (config.user.empty() || config.user == "default") return acl_of_a_new_user(config);
-    return "ACL SETUSER " + config.user + " (" + key_rule(config) + (native(config) ? " " : "") + channel_rule(config) +
-           command_rules(config) + ")";
+    return "ACL SETUSER " + config.user + " (" + key_rule(config) + channel_rule(config) + command_rules(config) + ")";
 }
 
 }  // namespace mortise::inline v0::stores::redis

@@ -249,6 +249,10 @@ TEST(redis_acl, the_readme_shows_the_lines) {
     there.user = "NAME";
     EXPECT_THAT(text.str(),
                 AllOf(HasSubstr("\n" + acl_of_a_new_user({}) + "\n"), HasSubstr("\n" + acl_remedy(there) + "\n")));
+    settings shared;
+    shared.protocol = settings::layout::setnx;
+    shared.key_prefix = "lock:";
+    EXPECT_THAT(text.str(), HasSubstr("\n" + acl_of_a_new_user(shared) + "\n"));
 }
 
 TEST(redis_acl, a_cluster_and_a_database_need_more) {

@@ -44,6 +44,11 @@ private:
 
 router::~router() = default;
 
+void router::ask_for(std::string_view key, script_call request, unsigned replicas, durable_handler done) {
+    if (replicas > 0) return ask_durably(key, std::move(request), replicas, std::move(done));
+    ask(key, std::move(request), [done = std::move(done)](const reply& answer) mutable { done(answer, 0); });
+}
+
 std::shared_ptr<router> router::make(const settings& config, const std::string& inbox, hooks callbacks,
                                      spi::clock& clock, poller& sockets) {
     switch (config.shape) {

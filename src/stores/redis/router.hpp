@@ -30,6 +30,9 @@ public:
     // The same, and reports how many replicas have acknowledged. It is an error if the server no longer keeps the key.
     virtual void ask_durably(std::string_view key, script_call request, unsigned replicas, durable_handler done) = 0;
 
+    // One or the other; the first reports no replicas.
+    void ask_for(std::string_view key, script_call request, unsigned replicas, durable_handler done);
+
     // Keys of the same group can be passed to one script.
     virtual std::uint32_t group_of(std::string_view key) const = 0;
 

@@ -91,10 +91,7 @@ void setnx_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_
         }
         done(std::move(answer));
     };
-    script_call request = setnx_claim_call(key, wanted.id, lease);
-    if (replicas > 0) return servers_->ask_durably(key, std::move(request), replicas, std::move(answered));
-    servers_->ask(key, std::move(request),
-                  [answered = std::move(answered)](const reply& raw) mutable { answered(raw, 0); });
+    servers_->ask_for(key, setnx_claim_call(key, wanted.id, lease), replicas, std::move(answered));
 }
 
 void setnx_store::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
