@@ -141,6 +141,10 @@ bool channel::waits_soon() noexcept {
 
 void channel::expect(bool whether) {
     lock held{mutex_};
+    expect(held, whether);
+}
+
+void channel::expect(lock&, bool whether) {
     expecting_ = whether;
     if (whether && !reads_soon) have_read(true);
 }

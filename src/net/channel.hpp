@@ -95,8 +95,9 @@ protected:
     // Lets the io thread read, at once or when no caller has read for a while.
     void have_read(bool at_once);
     static bool waits_soon() noexcept;  // the calling thread; see will_wait()
-    void tick_later();                  // calls look_for_late() soon
-    trouble silence() const;            // the error of a request that was not answered in time
+    void expect(lock& held, bool whether);
+    void tick_later();        // calls look_for_late() soon
+    trouble silence() const;  // the error of a request that was not answered in time
     // Breaks the connection from any thread: the thread that reads will find the end of the stream.
     void doom(trouble why);
     // Breaks the connection from the thread that reads, or before there is anything to read. Returns with the mutex

@@ -65,16 +65,15 @@ public:
           pacer_(clock, map_asked_every) {
         connection::plan push = plan_for(config.endpoints.front());
         push.inbox = inbox;
-        inbox_ = std::make_shared<connection>(
-            config, std::move(push),
-            connection::hooks{
-                .pushed = [this](std::string_view, std::string_view message) { callbacks_.pushed(message); },
-                .up =
-                    [this, first = true]() mutable {
-                        if (!std::exchange(first, false)) callbacks_.reconnected();
-                    },
-                .down = [this](const trouble&) { move_inbox(); }},
-            clock, sockets);
+        inbox_ = std::make_shared<connection>(config, std::move(push),
+                                              connection::hooks{.pushed = callbacks_.pushed,
+                                                                .up =
+                                                                    [this, first = true]() mutable {
+                                                                        if (!std::exchange(first, false))
+                                                                            callbacks_.reconnected();
+                                                                    },
+                                                                .down = [this](const trouble&) { move_inbox(); }},
+                                              clock, sockets);
         for (const endpoint& one : config.endpoints) node_at(one);
     }
 
@@ -131,6 +130,34 @@ public:
     }
     void expect_pushes(bool whether) override { inbox_->expect(whether); }
 
+    void listen(std::string_view key, std::string_view channel, handler ready) override {
+        const auto on = keeper_of(slot_of(key))->shared();
+        std::shared_ptr<connection> instead;
+        {
+            std::scoped_lock guard{mutex_};
+            listening& mine = channels_[std::string(channel)];
+            mine.slot = slot_of(key);
+            ++mine.listeners;
+            if (!mine.on) mine.on = on;
+            if (mine.on != on) instead = mine.on;
+        }
+        (instead ? instead : on)->listen(channel, [this, ready = std::move(ready)](const reply& answer) mutable {
+            if (answer.error()) look_soon();  // the slot has moved
+            ready(answer);
+        });
+    }
+    void leave(std::string_view, std::string_view channel) override {
+        std::shared_ptr<connection> on;
+        {
+            std::scoped_lock guard{mutex_};
+            const auto it = channels_.find(channel);
+            if (it == channels_.end()) return;
+            on = it->second.on;
+            if (--it->second.listeners == 0) channels_.erase(it);
+        }
+        on->leave(channel);
+    }
+
     void close() noexcept override {
         pacer_.stop();
         inbox_->close();
@@ -152,13 +179,15 @@ private:
         auto& node = nodes_[where];
         if (!node)
             node = std::make_shared<server>(settings_, plan_for(where),
-                                            connection::hooks{.up =
+                                            connection::hooks{.pushed = callbacks_.pushed,
+                                                              .up =
                                                                   [this, where, first = true]() mutable {
                                                                       if (!std::exchange(first, false))
                                                                           callbacks_.reconnected();
                                                                       look(where);
                                                                   },
-                                                              .down = [this](const trouble&) { look_soon(); }},
+                                                              .down = [this](const trouble&) { look_soon(); },
+                                                              .unheard = [this] { look_soon(); }},
                                             clock_, sockets_);
         return node;
     }
@@ -311,7 +340,35 @@ private:
         }
         tell_those_who_wait_for_the_map(answer);
         if (changed) callbacks_.reconnected();
+        follow_channels();
         if (inbox_->down()) move_inbox();
+    }
+
+    // To the nodes that keep their slots now. What was said meanwhile was not heard: claims are asked for again.
+    void follow_channels() {
+        struct move {
+            std::string channel;
+            std::shared_ptr<connection> from;
+            std::shared_ptr<connection> to;
+            std::size_t listeners;
+        };
+        std::vector<move> moves;
+        {
+            std::scoped_lock guard{mutex_};
+            for (auto& [channel, one] : channels_) {
+                const auto& keeper = map_[one.slot];
+                if (!keeper || keeper->shared() == one.on) continue;
+                moves.push_back({channel, one.on, keeper->shared(), one.listeners});
+                one.on = keeper->shared();
+            }
+        }
+        for (const move& one : moves)
+            for (std::size_t i = 0; i < one.listeners; ++i) {
+                one.from->leave(one.channel);
+                one.to->listen(one.channel, [this, last = i + 1 == one.listeners](const reply& answer) {
+                    if (last && !answer.failure()) callbacks_.reconnected();
+                });
+            }
     }
 
     // To a node that is up, if there is one.
@@ -339,6 +396,12 @@ private:
     std::vector<std::shared_ptr<server>> map_ = std::vector<std::shared_ptr<server>>(slots);
     std::set<endpoint> keeps_;  // nodes with slots; complete once the map is drawn
     bool drawn_ = false;
+    struct listening {
+        std::size_t slot = 0;
+        std::size_t listeners = 0;
+        std::shared_ptr<connection> on{};
+    };
+    std::map<std::string, listening, std::less<>> channels_;
     std::vector<handler> waits_for_the_map_;
 };
 

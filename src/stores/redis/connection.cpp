@@ -3,6 +3,7 @@
 #include <mortise/error.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace mortise::inline v0::stores::redis {
@@ -59,22 +60,105 @@ void connection::send(std::string_view bytes, std::span<handler> done) {
     trouble why;
     {
         lock held{mutex_};
-        if (is_ == state::closed) return;
-        connect_if_due();
-        if (is_ != state::down && out_.size() + bytes.size() <= most_unsent) {
-            out_ += bytes;
-            const spi::time_point now = clock_.now();
-            for (handler& one : done) pending_.push_back({std::move(one), now});
-            tick_later();
-            send_out(held);
-            have_read(!waits_soon() || !plan_.waited_on);
-            return;
-        }
-        why = is_ == state::down ? last_
-                                 : trouble{errc::exhausted, to_.where.shown() + " takes no more: 64 MiB are unsent"};
+        if (is_ == state::closed || take(held, bytes, done)) return;
+        why = why_not_taken();
     }
     const reply failed = failure_of(why, settings_);
     for (handler& one : done) one(failed);
+}
+
+bool connection::take(lock& held, std::string_view bytes, std::span<handler> done, std::string_view channel) {
+    connect_if_due();
+    if (is_ == state::down || out_.size() + bytes.size() > most_unsent) return false;
+    out_ += bytes;
+    const spi::time_point now = clock_.now();
+    for (handler& one : done) pending_.push_back({std::move(one), now, std::string(channel)});
+    if (!channel.empty()) channels_.asked(channel);
+    tick_later();
+    send_out(held);
+    have_read(!waits_soon() || !plan_.waited_on);
+    return true;
+}
+
+trouble connection::why_not_taken() const {
+    if (is_ == state::down) return last_;
+    return {errc::exhausted, to_.where.shown() + " takes no more: 64 MiB are unsent"};
+}
+
+// ---- channels
+
+// In a cluster a message goes to the node that keeps the channel's slot; what a node tells of its own keys, to its own
+// subscribers.
+std::string connection::subscription(std::string_view channel, bool whether) const {
+    const bool sharded = settings_.shape == settings::topology::cluster && !channel.starts_with("__key");
+    std::string bytes;
+    append(bytes, {std::string(sharded ? "S" : "") + (whether ? "SUBSCRIBE" : "UNSUBSCRIBE"), channel});
+    return bytes;
+}
+
+// Whether the server says anything there.
+bool connection::told(std::string_view channel) const {
+    return notifies_ || !channel.starts_with("__key");
+}
+
+void connection::listen(std::string_view channel, handler ready) {
+    trouble why;
+    {
+        lock held{mutex_};
+        if (is_ == state::closed) return;
+        const bool heard = channels_.join(channel) && is_ == state::up;
+        expect(held, true);
+        if (is_ == state::up && (heard || !told(channel))) {
+            held.unlock();
+            return ready(
+                {.is = heard ? reply::kind::text : reply::kind::error, .text = "notify-keyspace-events is off"});
+        }
+        if (take(held, subscription(channel, true), {&ready, 1}, channel)) return;
+        why = why_not_taken();
+    }
+    ready(failure_of(why, settings_));
+}
+
+void connection::leave(std::string_view channel) {
+    lock held{mutex_};
+    if (is_ == state::closed) return;
+    const bool last = channels_.leave(channel);
+    if (channels_.empty()) expect(held, false);
+    handler ignored = [](const reply&) {};
+    if (last && is_ != state::down) take(held, subscription(channel, false), {&ignored, 1}, channel);
+}
+
+// Before all else: a claim that is repeated now must not miss the message that follows.
+void connection::subscribe_again() {
+    std::string bytes;
+    std::deque<pending> first;
+    for (const std::string& channel : channels_.wanted()) {
+        bytes += subscription(channel, true);
+        channels_.asked(channel);
+        first.push_back({[](const reply&) {}, clock_.now(), channel});
+    }
+    out_.insert(0, bytes);
+    pending_.insert(pending_.begin(), std::make_move_iterator(first.begin()), std::make_move_iterator(first.end()));
+}
+
+// A message, or the answer to a subscription. True: it is the latter.
+bool connection::pushed(const reply& news) {
+    if (news.items.size() != 3) return false;
+    const std::string_view what = news.items[0].text;
+    if (what == "message" || what == "smessage") {
+        if (callbacks_.pushed) callbacks_.pushed(news.items[1].text, news.items[2].text);
+        return false;
+    }
+    bool ended = false;
+    {
+        lock held{mutex_};
+        if (is_ != state::up) return is_ == state::greeting;
+        if (!pending_.empty() && !pending_.front().channel.empty() && pending_.front().channel == news.items[1].text)
+            return true;
+        ended = what == "sunsubscribe";
+    }
+    if (ended && callbacks_.unheard) callbacks_.unheard();
+    return false;
 }
 
 bool connection::took(const transport_ptr& from, std::size_t bytes) {
@@ -96,12 +180,7 @@ bool connection::took(const transport_ptr& from, std::size_t bytes) {
             }
             return false;
         }
-        const bool message =
-            answer.is == reply::kind::push && answer.items.size() == 3 && answer.items[0].text == "message";
-        if (message) {
-            if (callbacks_.pushed) callbacks_.pushed(answer.items[1].text, answer.items[2].text);
-            continue;
-        }
+        if (answer.is == reply::kind::push && !pushed(answer)) continue;
         handler done;
         {
             lock held{mutex_};
@@ -112,12 +191,12 @@ bool connection::took(const transport_ptr& from, std::size_t bytes) {
                 if (!greeted(answer)) return false;
                 continue;
             }
-            if (answer.is == reply::kind::push) continue;
             if (pending_.empty()) {
                 broke(held, {errc::unreachable, "the server answered what it was not asked"});
                 return false;
             }
             done = std::move(pending_.front().done);
+            if (!pending_.front().channel.empty()) channels_.answered(pending_.front().channel);
             pending_.pop_front();
         }
         done(answer);
@@ -155,6 +234,8 @@ bool connection::greeted(const reply& answer) {
     if (is_ != state::greeting || !handshake_.complete()) return is_ == state::greeting;
     proven();
     flaw_ = handshake_.flaw();
+    notifies_ = handshake_.notifies();
+    subscribe_again();
     came_up(held);
     held.unlock();
     if (callbacks_.up) callbacks_.up();
@@ -171,6 +252,7 @@ void connection::lost(lock& held) {
     const bool was_up = proven_;
     std::deque<pending> gone;
     gone.swap(pending_);
+    channels_.lost();
     held.unlock();
     const reply failed = failure_of(why, settings_);
     for (pending& one : gone) one.done(failed);

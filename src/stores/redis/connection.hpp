@@ -8,6 +8,7 @@
 #include "stores/redis/handshake.hpp"
 #include "stores/redis/resp.hpp"
 #include "stores/redis/settings.hpp"
+#include "stores/redis/subscriptions.hpp"
 
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
@@ -34,6 +35,7 @@ public:
         std::function<void(std::string_view channel, std::string_view message)> pushed{};
         std::function<void()> up{};
         std::function<void(const trouble&)> down{};
+        std::function<void()> unheard{};  // the server has ended a subscription
     };
 
     connection(settings config, plan what, hooks callbacks, spi::clock& clock, poller& sockets);
@@ -47,6 +49,11 @@ public:
     // Several commands in a row, with a handler each.
     void send(std::string_view bytes, std::span<handler> done);
 
+    // Messages on the channel go to hooks::pushed, also after a reconnect, until as many have left as have come. Of several
+    // listeners one subscription is made. `ready`: once no message is missed any more, or with the error.
+    void listen(std::string_view channel, handler ready);
+    void leave(std::string_view channel);
+
     // Drops the connection and reconnects: the server is not what it should be.
     void start_over(const trouble& why);
 
@@ -58,9 +65,15 @@ private:
     struct pending {
         handler done;
         spi::time_point sent;
+        std::string channel{};  // of a subscription, which a push answers
     };
 
     // With the mutex held.
+    bool take(lock& held, std::string_view bytes, std::span<handler> done, std::string_view channel = {});
+    trouble why_not_taken() const;
+    bool told(std::string_view channel) const;
+    std::string subscription(std::string_view channel, bool whether) const;
+    void subscribe_again();
     void established(lock& held) override;
     bool answers_due() const override { return !pending_.empty(); }
     void look_for_late(lock& held) override;
@@ -69,6 +82,7 @@ private:
 
     // On the thread that reads, without it.
     std::span<char> space() override { return input_.space(); }
+    bool pushed(const reply& news);
     bool took(const transport_ptr& from, std::size_t bytes) override;
     bool greeted(const reply& answer);
 
@@ -78,7 +92,9 @@ private:
 
     spi::time_point heard_{};
     std::deque<pending> pending_;
+    subscriptions channels_;
     std::string flaw_;
+    bool notifies_ = false;
 
     handshake handshake_;  // used by the reading thread
     reader input_;         // likewise

@@ -16,6 +16,12 @@ int major_version(std::string_view text) {
     return n;
 }
 
+// K: by key. g: deletions, x: expiries, A: all.
+bool tells_of_deletions(std::string_view flags) {
+    const auto has = [&](char c) { return flags.find(c) != std::string_view::npos; };
+    return has('K') && (has('A') || (has('g') && has('x')));
+}
+
 }  // namespace
 
 handshake::handshake(const settings& config, const connection_plan& plan) : settings_(config), plan_(plan) {
@@ -44,11 +50,19 @@ handshake::handshake(const settings& config, const connection_plan& plan) : sett
         append(bytes_, {"INFO", "memory", "persistence"});
         due_.push_back(step::setup);
     }
+    if (settings_.protocol == settings::layout::setnx) {
+        append(bytes_, {"CONFIG", "GET", "notify-keyspace-events"});
+        due_.push_back(step::notices);
+    }
 }
 
 std::optional<trouble> handshake::take(const reply& answer) {
     const step about = due_.front();
     due_.pop_front();
+    if (about == step::notices) {  // a right that is not needed: without, waiters poll
+        notifies_ = tells_of_deletions(answer.at("notify-keyspace-events").text);
+        return std::nullopt;
+    }
     if (answer.error()) return refused(about, std::string(answer.text));
     if (about == step::hello && plan_.greets) return known(answer);
     if (about == step::rights) return allowed(answer);

@@ -31,8 +31,8 @@ struct connection_plan {
     bool waited_on = true;  // callers wait() for its replies; else the io thread reads them
 };
 
-// All commands are sent at once, in one round trip: HELLO, SELECT, SUBSCRIBE to the inbox, a check of what scripts may do and,
-// for strict clients, INFO.
+// All commands are sent at once, in one round trip: HELLO, SELECT, SUBSCRIBE to the inbox, a check of what scripts may do,
+// INFO for strict clients and, with protocol=setnx, whether keys are told of.
 class handshake {
 public:
     handshake() = default;
@@ -46,9 +46,11 @@ public:
 
     // Why a strict client must not claim here.
     const std::string& flaw() const { return flaw_; }
+    // The server tells when a key is deleted or expires; asked for protocol=setnx, where waiters listen to that.
+    bool notifies() const { return notifies_; }
 
 private:
-    enum class step { hello, database, inbox, rights, setup };
+    enum class step { hello, database, inbox, rights, setup, notices };
     std::optional<trouble> refused(step about, const std::string& text) const;
     std::optional<trouble> known(const reply& answer) const;
     std::optional<trouble> allowed(const reply& answer) const;
@@ -59,6 +61,7 @@ private:
     std::vector<right> asked_;
     std::deque<step> due_;
     std::string flaw_;
+    bool notifies_ = false;
 };
 
 }  // namespace mortise::inline v0::stores::redis

@@ -1,21 +1,17 @@
 #include "stores/redis/redis_store.hpp"
 
-#include "base/limits.hpp"
-#include "stores/redis/diagnostics.hpp"
 #include "stores/redis/lock_listing.hpp"
 #include "stores/redis/messages.hpp"
 #include "stores/redis/names.hpp"
-#include "stores/redis/promises.hpp"
+#include "stores/redis/peer_store.hpp"
 #include "stores/redis/renewer.hpp"
-#include "stores/redis/router.hpp"
-#include "stores/redis/setnx_store.hpp"
-#include "stores/redis/settings.hpp"
+#include "stores/redis/routed_store.hpp"
+#include "stores/redis/setnx_protocol.hpp"
 #include "stores/redis/waiting_claims.hpp"
 
 #include <mortise/error.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -23,45 +19,34 @@
 namespace mortise::inline v0::stores::redis {
 namespace {
 
-class redis_store final : public spi::store {
+client_identity identity_of(const settings& config, const spi::context& context) {
+    return {.prefix = config.prefix,
+            .client = claim_id::random().hex().substr(0, 16),
+            .host = context.host,
+            .pid = context.pid,
+            .receivers_count = config.shape != settings::topology::cluster};
+}
+
+class redis_store final : public routed_store {
 public:
-    redis_store(settings config, const spi::context& context)
-        : settings_(std::move(config)),
-          context_(context),
-          sockets_(context.clock),
-          me_{.prefix = settings_.prefix,
-              .client = claim_id::random().hex().substr(0, 16),
-              .host = context.host,
-              .pid = context.pid,
-              .receivers_count = settings_.shape != settings::topology::cluster},
-          servers_(router::make(settings_, me_.inbox(),
-                                {.pushed = [this](std::string_view message) { pushed(message); },
-                                 .reconnected = [this] { reconnected(); }},
-                                context.clock, sockets_)),
+    redis_store(settings config, client_identity me, const spi::context& context)
+        : routed_store(std::move(config), me.inbox(),
+                       {.pushed = [this](std::string_view, std::string_view message) { pushed(message); },
+                        .reconnected = [this] { reconnected(); }},
+                       context),
+          me_(std::move(me)),
           renewer_(
               {.key_of = [this](std::string_view name) { return key_of(settings_.prefix, name); }, .call = renew_call},
               settings_, servers_, context.clock, [this](const claim_id& id) { return replicas_of(id); }) {}
     ~redis_store() override { close(); }
 
-    const mortise::promises& promises() const noexcept override { return promises_; }
     void claim(const spi::claim_request&, spi::reply<spi::claim_answer>) override;
     void renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) override {
         renewer_.renew(due, std::move(done));
     }
     void release(std::string_view name, const claim_id&, spi::reply<spi::release_answer>) override;
-    // A late renewal may extend an abandoned lease once more.
-    std::optional<spi::duration> keeps_abandoned(const std::optional<spi::duration>& lease) const noexcept override {
-        return lease ? std::optional{2 * *lease} : std::nullopt;
-    }
     void list(spi::reply<spi::listing> done) override { list_locks(settings_.prefix, servers_, std::move(done)); }
     void break_hold(const spi::break_request&, spi::reply<spi::break_answer>) override;
-    void check(spi::reply<std::vector<finding>> done) override {
-        diagnose_servers(settings_, servers_, context_.clock, std::move(done));
-    }
-    void will_sleep(bool whether) noexcept override { connection::will_wait(whether); }
-    void sleep(spi::sleeper& sleeper) override { servers_->wait(sleeper); }
-    void wake(spi::sleeper& sleeper) noexcept override;
-    void close() noexcept override;
 
 private:
     void pushed(std::string_view message);
@@ -74,14 +59,8 @@ private:
     void schedule_heartbeat();
     void send_heartbeats();
 
-    const settings settings_;
-    const mortise::promises promises_ = promises_of(settings_);
-    const spi::context context_;
-    poller sockets_;
     const client_identity me_;
-    const std::shared_ptr<router> servers_;
     renewer renewer_;
-    std::atomic<bool> closed_{false};
 
     std::mutex mutex_;
     waiting_claims waiting_;
@@ -235,28 +214,18 @@ void redis_store::break_hold(const spi::break_request& which, spi::reply<spi::br
     });
 }
 
-void redis_store::wake(spi::sleeper& sleeper) noexcept {
-    if (sleeper.is.exchange(spi::sleeper::answered) == spi::sleeper::asleep) {
-        sleeper.is.notify_one();
-    } else {
-        servers_->nudge(sleeper);
-    }
-}
-
-void redis_store::close() noexcept {
-    if (closed_.exchange(true)) return;
-    sockets_.stop();
-    servers_->close();
-}
-
 }  // namespace
 
 spi::store_factory open(const base::url& address) {
     return [config = settings::of(address)](const spi::context& context) -> std::unique_ptr<spi::store> {
         settings mine = config;
         mine.strict = context.strict;
-        if (mine.protocol == settings::layout::setnx) return make_setnx_store(std::move(mine), context);
-        return std::make_unique<redis_store>(std::move(mine), context);
+        if (mine.protocol == settings::layout::setnx) {
+            auto how = make_setnx_protocol(mine);
+            return make_peer_store(std::move(how), std::move(mine), context);
+        }
+        client_identity me = identity_of(mine, context);
+        return std::make_unique<redis_store>(std::move(mine), std::move(me), context);
     };
 }
 

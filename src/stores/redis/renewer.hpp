@@ -20,7 +20,8 @@ class renewer {
 public:
     struct protocol {
         std::function<std::string(std::string_view name)> key_of;
-        script_call (*call)(std::span<const renewal_item>);  // answered with a letter each, 1 if it is renewed
+        // Answered with a letter each, 1 if it is renewed.
+        std::function<script_call(std::span<const renewal_item>)> call;
     };
     // `replicas_of`: how many replicas have to confirm a claim.
     renewer(protocol how, const settings& config, std::shared_ptr<router> servers, spi::clock& clock,

@@ -1,7 +1,7 @@
 #include "stores/redis/rights.hpp"
 
 #include "stores/redis/names.hpp"
-#include "stores/redis/setnx_calls.hpp"
+#include "stores/redis/setnx_protocol.hpp"
 
 #include <algorithm>
 

@@ -15,8 +15,7 @@ public:
                                    .password = config.password,
                                    .database = config.database,
                                    .inbox = inbox},
-                  connection::hooks{.pushed = [notify = callbacks.pushed](
-                                                  std::string_view, std::string_view message) { notify(message); },
+                  connection::hooks{.pushed = callbacks.pushed,
                                     .up =
                                         [notify = callbacks.reconnected, first = true]() mutable {
                                             if (!std::exchange(first, false)) notify();
@@ -34,6 +33,10 @@ public:
     void wait(spi::sleeper& sleeper) override { server_.shared()->wait(sleeper); }
     void nudge(const spi::sleeper& sleeper) noexcept override { server_.shared()->nudge(sleeper); }
     void expect_pushes(bool whether) override { server_.shared()->expect(whether); }
+    void listen(std::string_view, std::string_view channel, handler ready) override {
+        server_.shared()->listen(channel, std::move(ready));
+    }
+    void leave(std::string_view, std::string_view channel) override { server_.shared()->leave(channel); }
     void close() noexcept override { server_.close(); }
 
 private:

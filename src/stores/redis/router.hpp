@@ -19,8 +19,9 @@ class router {
 public:
     // Called with no lock held.
     struct hooks {
-        std::function<void(std::string_view message)> pushed;  // to the inbox
-        std::function<void()> reconnected;                     // after an outage or a failover
+        // On the inbox, or on a channel that is listened to.
+        std::function<void(std::string_view channel, std::string_view message)> pushed;
+        std::function<void()> reconnected;  // after an outage or a failover
     };
 
     virtual ~router();
@@ -48,6 +49,10 @@ public:
 
     // Whether a claim waits for a push.
     virtual void expect_pushes(bool whether) = 0;
+
+    // Messages on a channel of the server that keeps `key`, until as many have left as have come; see connection::listen().
+    virtual void listen(std::string_view key, std::string_view channel, handler ready) = 0;
+    virtual void leave(std::string_view key, std::string_view channel) = 0;
 
     virtual void close() noexcept = 0;
 

@@ -33,10 +33,9 @@ public:
                                .password = config.password,
                                .database = config.database,
                                .inbox = inbox},
-              connection::hooks{
-                  .pushed = [this](std::string_view, std::string_view message) { callbacks_.pushed(message); },
-                  .up = [this] { master_is_up(); },
-                  .down = [this](const trouble&) { look_soon(); }},
+              connection::hooks{.pushed = callbacks_.pushed,
+                                .up = [this] { master_is_up(); },
+                                .down = [this](const trouble&) { look_soon(); }},
               clock, sockets) {
         for (const endpoint& one : config.endpoints) {
             const std::size_t i = votes_.size();
@@ -78,6 +77,11 @@ public:
     void wait(spi::sleeper& sleeper) override { master_.shared()->wait(sleeper); }
     void nudge(const spi::sleeper& sleeper) noexcept override { master_.shared()->nudge(sleeper); }
     void expect_pushes(bool whether) override { master_.shared()->expect(whether); }
+    void listen(std::string_view, std::string_view channel, handler ready) override {
+        begin();
+        master_.shared()->listen(channel, std::move(ready));
+    }
+    void leave(std::string_view, std::string_view channel) override { master_.shared()->leave(channel); }
     void close() noexcept override {
         pacer_.stop();
         for (const auto& one : sentinels_) one->close();

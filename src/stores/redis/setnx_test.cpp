@@ -1,8 +1,9 @@
 // protocol=setnx: one key, as redis-py and others keep it.
 #include "stores/redis/names.hpp"
 #include "stores/redis/servers/single.hpp"
-#include "stores/redis/setnx_calls.hpp"
+#include "stores/redis/setnx_protocol.hpp"
 #include "support/children.hpp"
+#include "support/tcp_proxy.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <sstream>
 #include <thread>
@@ -150,6 +152,100 @@ TEST_F(redis_setnx, a_user_with_the_rights_that_the_doctor_names_can_lock_and_no
     EXPECT_NO_THROW(mine.release());
     client others{"redis://ann:secret@" + node().address() + "?protocol=setnx&key_prefix=other:"};
     EXPECT_EQ(others.try_acquire("orders").reason(), errc::denied);
+}
+
+// ---- waiting for the server's notices
+
+class redis_setnx_notices : public ::testing::Test {
+protected:
+    std::string url(std::uint16_t port, const std::string& user = {}) {
+        return "redis://" + user + "127.0.0.1:" + std::to_string(port) + "?protocol=setnx&key_prefix=lock:";
+    }
+    std::string command(const std::vector<std::string>& words) {
+        std::string reply = on_.node().command(words);
+        while (reply.ends_with('\n')) reply.pop_back();
+        return reply;
+    }
+    std::uint16_t port() { return on_.node().port(); }
+    std::string listeners() { return command({"pubsub", "numsub", channel}); }
+    bool await_listeners(int n) {
+        return testing::eventually([&] { return listeners() == channel + ("\n" + std::to_string(n)); }, 20s);
+    }
+    std::uint64_t claims() {
+        const std::string said = on_.node().field({"info", "commandstats"}, "cmdstat_evalsha");
+        return said.empty() ? 0 : std::stoull(said.substr(said.find('=') + 1));
+    }
+
+    const std::string channel = "__keyspace@0__:lock:orders";
+    servers::single on_{{"notify-keyspace-events Kgx"}};
+};
+
+TEST_F(redis_setnx_notices, a_deletion_wakes_a_waiter_who_asks_for_nothing_meanwhile) {
+    client locks{url(port())};
+    command({"set", "lock:orders", "theirs", "px", "60000"});
+    auto waits = std::async(std::launch::async, [&] { return locks.try_acquire("orders", {.wait = 50s}); });
+    ASSERT_TRUE(await_listeners(1));
+    std::this_thread::sleep_for(50ms);  // the look that follows the subscription
+    const std::uint64_t before = claims();
+    std::this_thread::sleep_for(1s);
+    EXPECT_LE(claims(), before + 1) << "it polls";
+    const auto began = std::chrono::steady_clock::now();
+    command({"del", "lock:orders"});
+    EXPECT_TRUE(waits.get());
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 8s) << "before a third of its lease is over";
+    EXPECT_TRUE(await_listeners(0));
+}
+
+TEST_F(redis_setnx_notices, waiters_of_one_client_share_a_subscription_and_an_expiry_wakes_them) {
+    client locks{url(port()), {.hand_over_turns = 0}};
+    command({"set", "lock:orders", "theirs", "px", "1000"});
+    std::vector<std::future<bool>> all;
+    for (int i = 0; i < 3; ++i)
+        all.push_back(std::async(std::launch::async, [&] {
+            const attempt got = locks.try_acquire("orders", {.wait = 50s, .hand_over = hand_over::off});
+            return static_cast<bool>(got);
+        }));
+    EXPECT_TRUE(await_listeners(1));
+    for (auto& one : all) EXPECT_TRUE(one.get());
+    EXPECT_TRUE(await_listeners(0));
+}
+
+TEST_F(redis_setnx_notices, after_a_reconnect_a_waiter_listens_again) {
+    testing::tcp_proxy proxy{port()};
+    client locks{url(proxy.port())};
+    command({"set", "lock:orders", "theirs", "px", "60000"});
+    auto waits = std::async(std::launch::async, [&] { return locks.try_acquire("orders", {.wait = 50s}); });
+    ASSERT_TRUE(await_listeners(1));
+    proxy.refuse();
+    proxy.cut();
+    ASSERT_TRUE(await_listeners(0));
+    proxy.accept();
+    ASSERT_TRUE(await_listeners(1));
+    command({"del", "lock:orders"});
+    EXPECT_TRUE(waits.get());
+}
+
+TEST_F(redis_setnx_notices, without_the_right_to_know_of_them_waiters_poll) {
+    command({"acl", "setuser", "ann", "on", ">secret", "~*", "+@all", "-config"});
+    client locks{url(port(), "ann:secret@")};
+    command({"set", "lock:orders", "theirs", "px", "60000"});
+    auto waits = std::async(std::launch::async, [&] { return locks.try_acquire("orders", {.wait = 50s}); });
+    const std::uint64_t before = claims();
+    EXPECT_TRUE(testing::eventually([&] { return claims() > before + 3; }, 20s));
+    EXPECT_TRUE(await_listeners(0));
+    command({"del", "lock:orders"});
+    EXPECT_TRUE(waits.get());
+}
+
+TEST_F(redis_setnx_notices, without_the_right_to_listen_waiters_poll) {
+    command({"acl", "setuser", "ann", "on", ">secret", "~*", "+@all", "-subscribe"});
+    client locks{url(port(), "ann:secret@")};
+    command({"set", "lock:orders", "theirs", "px", "60000"});
+    auto waits = std::async(std::launch::async, [&] { return locks.try_acquire("orders", {.wait = 50s}); });
+    const std::uint64_t before = claims();
+    EXPECT_TRUE(testing::eventually([&] { return claims() > before + 3; }, 20s));
+    command({"del", "lock:orders"});
+    EXPECT_TRUE(waits.get());
 }
 
 // A directory that only one can make at a time is the judge of both sides.

@@ -2,14 +2,14 @@
 // extend. Keys, and calls of the scripts that do this (lua/setnx_*.lua). Pure.
 #pragma once
 
-#include "stores/redis/messages.hpp"
+#include "stores/redis/peer_protocol.hpp"
+#include "stores/redis/settings.hpp"
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
-#include <mortise/spi/store.hpp>
 
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,11 +19,6 @@ namespace mortise::inline v0::stores::redis {
 // as the key; none if that cannot be.
 std::optional<std::string> setnx_mark_of(std::string_view key, const claim_id& id);
 
-script_call setnx_claim_call(std::string_view key, const claim_id& id, spi::duration lease);
-script_call setnx_release_call(std::string_view key, const claim_id& id, bool others_may_repeat);
-script_call setnx_renew_call(std::span<const renewal_item> items);
-
-// A lease counts from `sent`. A reply that cannot be read is unknown.
-spi::claim_answer read_setnx_claim(const reply& raw, spi::duration lease, spi::time_point sent);
+std::unique_ptr<const peer_protocol> make_setnx_protocol(const settings& config);
 
 }  // namespace mortise::inline v0::stores::redis

@@ -1,0 +1,35 @@
+#include "stores/redis/routed_store.hpp"
+
+#include "stores/redis/diagnostics.hpp"
+
+#include <utility>
+
+namespace mortise::inline v0::stores::redis {
+
+routed_store::routed_store(settings config, const std::string& inbox, router::hooks callbacks,
+                           const spi::context& context)
+    : settings_(std::move(config)),
+      promises_(promises_of(settings_)),
+      context_(context),
+      sockets_(context.clock),
+      servers_(router::make(settings_, inbox, std::move(callbacks), context.clock, sockets_)) {}
+
+void routed_store::check(spi::reply<std::vector<finding>> done) {
+    diagnose_servers(settings_, servers_, context_.clock, std::move(done));
+}
+
+void routed_store::wake(spi::sleeper& sleeper) noexcept {
+    if (sleeper.is.exchange(spi::sleeper::answered) == spi::sleeper::asleep) {
+        sleeper.is.notify_one();
+    } else {
+        servers_->nudge(sleeper);
+    }
+}
+
+void routed_store::close() noexcept {
+    if (closed_.exchange(true)) return;
+    sockets_.stop();
+    servers_->close();
+}
+
+}  // namespace mortise::inline v0::stores::redis

@@ -1,0 +1,112 @@
+#include "stores/redis/setnx_protocol.hpp"
+
+#include "base/ended_claims.hpp"
+#include "base/words.hpp"
+#include "stores/redis/names.hpp"
+
+#include <mortise/error.hpp>
+
+#include <chrono>
+
+namespace mortise::inline v0::stores::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+// PX takes whole milliseconds. Up: the hold must not end before we think so.
+std::int64_t ms(spi::duration d) {
+    return std::chrono::ceil<milliseconds>(d).count();
+}
+
+class setnx_protocol final : public peer_protocol {
+public:
+    explicit setnx_protocol(const settings& config)
+        : prefix_(config.key_prefix), notices_("__keyspace@" + std::to_string(config.database) + "__:") {}
+
+    std::string key_of(std::string_view name) const override { return prefix_ + std::string(name); }
+    script_call claim_call(const peer_claim& wanted) const override;
+    spi::claim_answer read_claim(const reply& raw, const peer_claim& asked, spi::time_point sent) const override;
+    script_call release_call(std::string_view key, const claim_id& id, bool kept) const override;
+    spi::release_answer read_release(const reply& raw) const override;
+    script_call renew_call(std::span<const renewal_item> items) const override;
+
+    // The server's own notices, if it has them on (notify-keyspace-events).
+    std::string channel_of(const peer_claim& waiting) const override { return notices_ + waiting.key; }
+    bool may_be_free(std::string_view message) const override {
+        return message == "del" || message == "expired" || message == "evicted" || message == "rename_from" ||
+               message == "move_from";
+    }
+
+private:
+    const std::string prefix_;
+    const std::string notices_;
+};
+
+script_call setnx_protocol::claim_call(const peer_claim& wanted) const {
+    const auto mark = setnx_mark_of(wanted.key, wanted.id);
+    script_call made{scripts::all().setnx_claim, mark ? 2u : 1u, 2};
+    made << wanted.key;
+    if (mark) made << *mark;
+    made << wanted.id.hex() << ms(wanted.lease);
+    return made;
+}
+
+script_call setnx_protocol::release_call(std::string_view key, const claim_id& id, bool kept) const {
+    const auto mark = setnx_mark_of(key, id);
+    script_call made{scripts::all().setnx_release, mark ? 2u : 1u, 3};
+    made << key;
+    if (mark) made << *mark;
+    made << id.hex() << ms(base::ended_claim::remembered_for) << std::int64_t{kept};
+    return made;
+}
+
+spi::release_answer setnx_protocol::read_release(const reply& raw) const {
+    using enum spi::release_answer;
+    if (raw.is != reply::kind::integer) return unknown;
+    return raw.number == 0 ? released : raw.number == 1 ? expired : taken_over;
+}
+
+script_call setnx_protocol::renew_call(std::span<const renewal_item> items) const {
+    script_call made{scripts::all().setnx_renew, items.size(), 2 * items.size()};
+    for (const renewal_item& one : items) made << one.key;
+    for (const renewal_item& one : items) made << one.id.hex() << ms(one.lease);
+    return made;
+}
+
+spi::claim_answer setnx_protocol::read_claim(const reply& raw, const peer_claim& asked, spi::time_point sent) const {
+    using enum spi::claim_answer::verdict;
+    if (raw.failure() || raw.error()) {
+        error_reply why = read_error(raw);
+        if (why.code == errc::kind_mismatch)
+            why.what =
+                "its key in Redis is no string, so no lock of this protocol, and was left alone; use another name "
+                "or the option key_prefix";
+        return {
+            .is = why.passing ? unknown : refused, .reason = why.code, .detail = why.advice(), .unreached = raw.unmet};
+    }
+    if (raw.text == "G") return {.is = granted, .grant = {.lease = asked.lease, .counted_from = sent}};
+    if (raw.text == "R") return {.is = refused, .reason = errc::cancelled};
+    if (!raw.text.starts_with('B')) return {};
+    base::words left{raw.text.substr(1)};
+    const milliseconds free_in{left.number()};
+    if (left.bad()) return {};
+    spi::claim_answer no{.is = busy};
+    no.standing.holder.emplace();  // somebody: the value does not say who
+    if (free_in >= milliseconds::zero()) no.standing.free_in = free_in;
+    return no;
+}
+
+}  // namespace
+
+std::optional<std::string> setnx_mark_of(std::string_view key, const claim_id& id) {
+    std::string mark = key.find('{') == std::string_view::npos ? "{" + std::string(key) + "}" : std::string(key);
+    mark += ":released:" + id.hex();
+    if (slot_of(mark) != slot_of(key)) return std::nullopt;
+    return mark;
+}
+
+std::unique_ptr<const peer_protocol> make_setnx_protocol(const settings& config) {
+    return std::make_unique<setnx_protocol>(config);
+}
+
+}  // namespace mortise::inline v0::stores::redis
