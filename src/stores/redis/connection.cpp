@@ -67,13 +67,13 @@ void connection::send(std::string_view bytes, std::span<handler> done) {
     for (handler& one : done) one(failed);
 }
 
-bool connection::take(lock& held, std::string_view bytes, std::span<handler> done, std::string_view channel) {
+bool connection::take(lock& held, std::string_view bytes, std::span<handler> done, std::string_view topic) {
     connect_if_due();
     if (is_ == state::down || out_.size() + bytes.size() > most_unsent) return false;
     out_ += bytes;
     const spi::time_point now = clock_.now();
-    for (handler& one : done) pending_.push_back({std::move(one), now, std::string(channel)});
-    if (!channel.empty()) channels_.asked(channel);
+    for (handler& one : done) pending_.push_back({std::move(one), now, std::string(topic)});
+    if (!topic.empty()) channels_.asked(topic);
     tick_later();
     send_out(held);
     have_read(!waits_soon() || !plan_.waited_on);
@@ -89,53 +89,53 @@ trouble connection::why_not_taken() const {
 
 // In a cluster a message goes to the node that keeps the channel's slot; what a node tells of its own keys, to its own
 // subscribers.
-std::string connection::subscription(std::string_view channel, bool whether) const {
-    const bool sharded = settings_.shape == settings::topology::cluster && !channel.starts_with("__key");
+std::string connection::subscription(std::string_view topic, bool whether) const {
+    const bool sharded = settings_.shape == settings::topology::cluster && !topic.starts_with("__key");
     std::string bytes;
-    append(bytes, {std::string(sharded ? "S" : "") + (whether ? "SUBSCRIBE" : "UNSUBSCRIBE"), channel});
+    append(bytes, {std::string(sharded ? "S" : "") + (whether ? "SUBSCRIBE" : "UNSUBSCRIBE"), topic});
     return bytes;
 }
 
 // Whether the server says anything there.
-bool connection::told(std::string_view channel) const {
-    return notifies_ || !channel.starts_with("__key");
+bool connection::told(std::string_view topic) const {
+    return notifies_ || !topic.starts_with("__key");
 }
 
-void connection::listen(std::string_view channel, handler ready) {
+void connection::listen(std::string_view topic, handler ready) {
     trouble why;
     {
         lock held{mutex_};
         if (is_ == state::closed) return;
-        const bool heard = channels_.join(channel) && is_ == state::up;
+        const bool heard = channels_.join(topic) && is_ == state::up;
         expect(held, true);
-        if (is_ == state::up && (heard || !told(channel))) {
+        if (is_ == state::up && (heard || !told(topic))) {
             held.unlock();
             return ready(
                 {.is = heard ? reply::kind::text : reply::kind::error, .text = "notify-keyspace-events is off"});
         }
-        if (take(held, subscription(channel, true), {&ready, 1}, channel)) return;
+        if (take(held, subscription(topic, true), {&ready, 1}, topic)) return;
         why = why_not_taken();
     }
     ready(failure_of(why, settings_));
 }
 
-void connection::leave(std::string_view channel) {
+void connection::leave(std::string_view topic) {
     lock held{mutex_};
     if (is_ == state::closed) return;
-    const bool last = channels_.leave(channel);
+    const bool last = channels_.leave(topic);
     if (channels_.empty()) expect(held, false);
     handler ignored = [](const reply&) {};
-    if (last && is_ != state::down) take(held, subscription(channel, false), {&ignored, 1}, channel);
+    if (last && is_ != state::down) take(held, subscription(topic, false), {&ignored, 1}, topic);
 }
 
 // Before all else: a claim that is repeated now must not miss the message that follows.
 void connection::subscribe_again() {
     std::string bytes;
     std::deque<pending> first;
-    for (const std::string& channel : channels_.wanted()) {
-        bytes += subscription(channel, true);
-        channels_.asked(channel);
-        first.push_back({[](const reply&) {}, clock_.now(), channel});
+    for (const std::string& topic : channels_.wanted()) {
+        bytes += subscription(topic, true);
+        channels_.asked(topic);
+        first.push_back({[](const reply&) {}, clock_.now(), topic});
     }
     out_.insert(0, bytes);
     pending_.insert(pending_.begin(), std::make_move_iterator(first.begin()), std::make_move_iterator(first.end()));

@@ -51,8 +51,8 @@ public:
 
     // Messages on the channel go to hooks::pushed, also after a reconnect, until as many have left as have come. Of several
     // listeners one subscription is made. `ready`: once no message is missed any more, or with the error.
-    void listen(std::string_view channel, handler ready);
-    void leave(std::string_view channel);
+    void listen(std::string_view topic, handler ready);
+    void leave(std::string_view topic);
 
     // Drops the connection and reconnects: the server is not what it should be.
     void start_over(const trouble& why);
@@ -69,10 +69,10 @@ private:
     };
 
     // With the mutex held.
-    bool take(lock& held, std::string_view bytes, std::span<handler> done, std::string_view channel = {});
+    bool take(lock& held, std::string_view bytes, std::span<handler> done, std::string_view topic = {});
     trouble why_not_taken() const;
-    bool told(std::string_view channel) const;
-    std::string subscription(std::string_view channel, bool whether) const;
+    bool told(std::string_view topic) const;
+    std::string subscription(std::string_view topic, bool whether) const;
     void subscribe_again();
     void established(lock& held) override;
     bool answers_due() const override { return !pending_.empty(); }
