@@ -141,11 +141,42 @@ private:
     entries waiters_;
 };
 
+// As the line of a mutex is: the first holds, and all others watch whoever came just before them.
+bool only_exclusive(std::span<const line_entry> line) {
+    return std::ranges::all_of(line, [&](const line_entry& one) {
+        return one.capacity == line.front().capacity && one.weight == one.capacity && one.instead_of == claim_id{} &&
+               one.place == 0;
+    });
+}
+
+line_verdict judge_exclusive(std::span<const line_entry> line, const line_entry& mine, std::uint64_t floor) {
+    line_verdict v;
+    v.capacity = mine.capacity;
+    const line_entry* first = nullptr;
+    const line_entry* before = nullptr;
+    for (const line_entry& one : line) {
+        if (one.arrived >= mine.arrived) continue;
+        ++v.place;
+        if (first == nullptr || one.arrived < first->arrived) first = &one;
+        if (before == nullptr || one.arrived > before->arrived) before = &one;
+    }
+    if (first == nullptr) {
+        v.is = line_verdict::verdict::holds;
+        v.to_be_stamped = floor > mine.arrived && !mine.stamped;
+        return v;
+    }
+    v.is = line_verdict::verdict::waits;
+    v.watch = {before->id};
+    v.holder = first->id;
+    return v;
+}
+
 }  // namespace
 
 line_verdict judge(std::span<const line_entry> line, const claim_id& mine, std::uint64_t floor) {
     const auto found = std::ranges::find(line, mine, &line_entry::id);
     if (found == line.end()) return {};
+    if (only_exclusive(line)) return judge_exclusive(line, *found, floor);
     const reading read(line, *found);
     return found->to_be_exchanged() ? read.of_an_exchange() : read.of_a_claim(floor);
 }
@@ -153,11 +184,7 @@ line_verdict judge(std::span<const line_entry> line, const claim_id& mine, std::
 judged_line::judged_line(std::vector<line_entry> line) : line_(std::move(line)) {
     index_.reserve(line_.size());
     for (std::size_t i = 0; i < line_.size(); ++i) index_.emplace(line_[i].id, i);  // the first, as judge() finds it
-    const bool exclusive = std::ranges::all_of(line_, [&](const line_entry& one) {
-        return one.capacity == line_.front().capacity && one.weight == one.capacity && one.instead_of == claim_id{} &&
-               one.place == 0;
-    });
-    if (!exclusive) return;
+    if (!only_exclusive(line_)) return;
     order_.resize(line_.size());
     stands_.resize(line_.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});

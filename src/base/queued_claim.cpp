@@ -23,9 +23,6 @@ using release_is = spi::release_answer;
 // A line that is fought over changes between reading and writing. After so many times, whoever asks decides.
 constexpr int most_tries = 8;
 
-// One event is seldom followed by more.
-constexpr std::size_t usual_actions = 4;
-
 // So long does a claim that does not queue give claims of the same client to leave the line.
 constexpr std::chrono::seconds longest_linger{2};
 
@@ -37,7 +34,9 @@ spi::claim_answer cancelled() {
 // header, and they lead to each other.
 class step {
 public:
-    step(const queued_claim::rules& of, facts& now) : rules_(of), now_(now) { out_.reserve(usual_actions); }
+    step(const queued_claim::rules& of, facts& now) : rules_(of), now_(now) {
+        out_.reserve(queued_claim::usual_actions);
+    }
 
     queued_claim::actions done() { return std::move(out_); }
 
@@ -129,7 +128,7 @@ public:
         now_.look_again = false;
         tell(kind::unwatch);
         tell(kind::watch_hold);
-        auto yes = std::make_shared<spi::claim_answer>();
+        auto yes = make_spared<spi::claim_answer>();
         yes->is = claim_is::granted;
         yes->grant.counter = now_.counter;
         out_.push_back({.what = now_.asked ? kind::answer : kind::granted, .answer_is = std::move(yes)});
@@ -148,7 +147,7 @@ public:
 
     // Not to be: its entry goes, and then that is said.
     void withdraw(spi::claim_answer because) {
-        now_.because = std::make_shared<spi::claim_answer>(std::move(because));
+        now_.because = make_spared<spi::claim_answer>(std::move(because));
         remove(phase::withdrawing);
     }
 
@@ -276,7 +275,7 @@ public:
 
     void answer(spi::claim_answer what) {
         if (!std::exchange(now_.asked, false)) return;
-        out_.push_back({.what = kind::answer, .answer_is = std::make_shared<spi::claim_answer>(std::move(what))});
+        out_.push_back({.what = kind::answer, .answer_is = make_spared<spi::claim_answer>(std::move(what))});
     }
 
     void tell(kind what) { out_.push_back({.what = what}); }
@@ -292,7 +291,7 @@ private:
     }
 
     static verdict_ptr verdict_of(const queued_claim::line_view& line) {
-        return std::make_shared<line_verdict>(line.verdict);
+        return make_spared<line_verdict>(line.verdict);
     }
 
     void read(phase next) { request(kind::read, next); }

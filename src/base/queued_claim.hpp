@@ -52,6 +52,7 @@
 #pragma once
 
 #include "base/line.hpp"
+#include "base/spare_blocks.hpp"
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
@@ -146,7 +147,8 @@ public:
         std::shared_ptr<const line_verdict> verdict{};         // exchange, describe, watch
         std::shared_ptr<const spi::claim_answer> answer_is{};  // answer, granted
     };
-    using actions = std::vector<action>;
+    static constexpr std::size_t usual_actions = 4;  // one event is seldom followed by more
+    using actions = std::vector<action, spare_allocator<action, usual_actions>>;
 
     // The line as it was read, from this claim's point of view.
     struct line_view {

@@ -74,22 +74,26 @@ private:
     static inline thread_local keeper ending{};
 };
 
-// For std::allocate_shared and for containers of nodes.
-template <class T>
+// For std::allocate_shared and for containers of nodes; and, with another `Count`, for vectors that reserve so many.
+template <class T, std::size_t Count = 1>
 class spare_allocator {
 public:
     using value_type = T;
+    template <class U>
+    struct rebind {
+        using other = spare_allocator<U, Count>;
+    };
 
     spare_allocator() noexcept = default;
     template <class U>
-    spare_allocator(const spare_allocator<U>&) noexcept {}  // NOLINT(google-explicit-constructor): as allocators do
+    spare_allocator(const spare_allocator<U, Count>&) noexcept {}  // NOLINT(google-explicit-constructor)
 
     T* allocate(std::size_t n) {
-        if (n == 1) return static_cast<T*>(blocks::take());
+        if (n == Count) return static_cast<T*>(blocks::take());
         return std::allocator<T>{}.allocate(n);
     }
     void deallocate(T* at, std::size_t n) noexcept {
-        if (n == 1) return blocks::give(at);
+        if (n == Count) return blocks::give(at);
         std::allocator<T>{}.deallocate(at, n);
     }
 
@@ -97,7 +101,7 @@ public:
 
 private:
     static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-    using blocks = spare_blocks<(sizeof(T) + 7) / 16 * 16 + 8>;  // what malloc makes of it anyway
+    using blocks = spare_blocks<(Count * sizeof(T) + 7) / 16 * 16 + 8>;  // what malloc makes of it anyway
 };
 
 // For objects that std::unique_ptr owns: a base whose `new` and `delete` use spare blocks.

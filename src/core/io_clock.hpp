@@ -1,6 +1,8 @@
 // Real time: boot_clock, and one thread that runs timers.
 #pragma once
 
+#include "base/spare_blocks.hpp"
+
 #include <mortise/config.hpp>
 #include <mortise/spi/clock.hpp>
 
@@ -10,6 +12,7 @@
 #include <mutex>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 namespace mortise::inline v0::core {
 
@@ -34,7 +37,12 @@ private:
         timer_id id;
         spi::task what;
     };
-    using agenda = std::multimap<time_point, timer>;
+    // Most timers are cancelled soon, by the thread that set them.
+    template <class Key, class Value>
+    using spared_nodes = base::spare_allocator<std::pair<const Key, Value>>;
+    using agenda = std::multimap<time_point, timer, std::less<>, spared_nodes<time_point, timer>>;
+    using timers_by_id = std::unordered_map<timer_id, agenda::iterator, std::hash<timer_id>, std::equal_to<>,
+                                            spared_nodes<timer_id, agenda::iterator>>;
 
     void start();  // both with mutex_ held
     void set_alarm();
@@ -43,7 +51,7 @@ private:
 
     std::mutex mutex_;
     agenda agenda_;
-    std::unordered_map<timer_id, agenda::iterator> by_id_;
+    timers_by_id by_id_;
     timer_id last_id_ = 0;
     time_point alarm_ = time_point::max();
     int timer_fd_ = -1;

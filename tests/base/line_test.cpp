@@ -1,7 +1,9 @@
 // Who holds, who waits and for whom, read off a line of entries.
 #include "base/line.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -58,6 +60,30 @@ TEST(line, the_first_holds_and_each_other_waits_for_the_one_before_it) {
     EXPECT_EQ(mutex.of(5).place, 1u);
     EXPECT_EQ(mutex.of(9).place, 2u);
     EXPECT_THAT(mutex.of(9).watch, ElementsAre(numbered(5)));
+}
+
+// Judged by a way of its own where all are exclusive; one reader behind them takes the other way, and changes nothing.
+TEST(line, of_exclusive_claims_is_judged_as_any_other) {
+    std::mt19937 random{17};
+    for (int round = 0; round < 300; ++round) {
+        line all;
+        for (std::uint64_t n = 1; n <= 1 + random() % 6; ++n) all.push_back(entry(n, readers, readers));
+        std::ranges::shuffle(all, random);
+        for (line_entry& one : all) one.stamped = random() % 3 == 0;
+        line with_a_reader = all;
+        with_a_reader.push_back(entry(100, readers));
+        const std::uint64_t floor = random() % 8;
+        for (const line_entry& one : all) {
+            const line_verdict mine = judge(all, one.id, floor);
+            const line_verdict same = judge(with_a_reader, one.id, floor);
+            EXPECT_EQ(mine.is, same.is);
+            EXPECT_EQ(mine.to_be_stamped, same.to_be_stamped);
+            EXPECT_EQ(mine.watch, same.watch);
+            EXPECT_EQ(mine.capacity, same.capacity);
+            EXPECT_EQ(mine.place, same.place);
+            EXPECT_EQ(mine.holder, same.holder);
+        }
+    }
 }
 
 TEST(line, one_that_is_not_in_it_is_absent) {

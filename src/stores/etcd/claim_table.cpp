@@ -1,5 +1,7 @@
 #include "stores/etcd/claim_table.hpp"
 
+#include "base/spare_blocks.hpp"
+
 #include <chrono>
 #include <functional>
 
@@ -37,7 +39,7 @@ record claim_table::record_of(const spi::claim_request& wanted, const lock&) {
     const bool detached = wanted.kept_by == kept_by::lease;
     const bool own_lease = !renewed || detached || !parts_->keys.native();
     const bool replaces = wanted.instead_of != claim_id{};
-    known = std::make_shared<claim_record>(base::queued_claim::rules{
+    known = base::make_spared<claim_record>(base::queued_claim::rules{
         .looks_first =
             own_lease && !replaces,  // a lease of its own is not worth the trouble if somebody holds the lock
         .confirms = true,

@@ -270,8 +270,9 @@ void claims::entered(const record& claim, const action& what, const entrance::re
     }
     if (result.behind) return entered_behind(claim, of, *result.behind, read);
     const bool by_an_earlier_request = what.how == where::at_end && !read.succeeded;
-    const bool tells = read.found->judge(claim->line_id).has_value();
-    if (tells && !by_an_earlier_request) return seen(claim, of, *read.found);
+    std::optional<base::line_verdict> judged;
+    if (!by_an_earlier_request) judged = read.found->judge(claim->line_id);
+    if (judged) return seen(claim, of, *read.found, std::move(judged));
     on(claim, [&](machine& its) {
         claim->read_whole = !by_an_earlier_request;
         return its.entered(of);
@@ -303,15 +304,16 @@ void claims::read(const record& claim, const action& what) {
         if (now.unchanged) return self->on(claim, [&](machine& its) { return its.unchanged(of); });
         if (!now.found)
             return self->failed(claim, of, fate::not_done, now.reply.ok() ? not_understood() : answer_of(now.reply));
-        self->seen(claim, of, *now.found);
+        self->seen(claim, of, *now.found, now.judged);
     };
     if (leaves) return reader_->read_whole(claim, std::move(then));
     reader_->read(claim, what.asked, std::move(then));
 }
 
-void claims::seen(const record& claim, ticket of, const line_snapshot& found) {
+void claims::seen(const record& claim, ticket of, const line_snapshot& found,
+                  std::optional<base::line_verdict> judged) {
     auto held = table_->locked();
-    const machine::line_view view = view_of(*table_, claim, found, held);
+    const machine::line_view view = view_of(*table_, claim, found, std::move(judged), held);
     held.unlock();
     decide(claim, of, view, found);
 }

@@ -28,6 +28,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -68,7 +69,8 @@ private:
     void entered(const record& claim, const action& what, const entrance::result& result);
     void entered_behind(const record& claim, ticket of, const claim_record::neighbour& tail, const txn_reply& read);
     void read(const record& claim, const action& what);
-    void seen(const record& claim, ticket of, const line_snapshot& found);
+    void seen(const record& claim, ticket of, const line_snapshot& found,
+              std::optional<base::line_verdict> judged = std::nullopt);
     void decide(const record& claim, ticket of, const machine::line_view& view, const line_snapshot& found);
     void exchange(const record& claim, const action& what, const line_snapshot& found);
     void stamp(const record& claim, const action& what, const line_snapshot& found);

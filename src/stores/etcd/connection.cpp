@@ -1,5 +1,7 @@
 #include "stores/etcd/connection.hpp"
 
+#include "base/spare_blocks.hpp"
+
 #include <mortise/error.hpp>
 
 #include <chrono>
@@ -50,7 +52,7 @@ connection::ticket connection::begin(exchange what) {
         return 0;
     }
     const ticket made = ++last_ticket_;
-    auto& one = *(pending_[made] = std::make_shared<pending>());
+    auto& one = *(pending_[made] = base::make_spared<pending>());
     one.what = std::move(what);
     one.begun = clock_.now();
     if (one.what.timeout) {

@@ -28,8 +28,8 @@ namespace mortise::inline v0::stores::etcd {
 struct exchange {
     const char* method = nullptr;
     std::string token{};
-    std::optional<spi::duration> timeout{};  // of a call
-    std::string request{};
+    std::optional<spi::duration> timeout{};                                   // of a call
+    std::string_view request{};                                               // kept by `ended`
     unique_function<void(const std::string&)> heard{};                        // of a stream: not two at a time
     unique_function<void(const ending&, const std::string& answer)> ended{};  // once, and the last
 };

@@ -1,5 +1,7 @@
 #include "stores/etcd/entrance.hpp"
 
+#include "base/spare_blocks.hpp"
+
 #include <string>
 #include <utility>
 
@@ -41,7 +43,7 @@ void entrance::send(const record& claim, const base::queued_claim::action& what,
         std::shared_ptr<lease> on{};
         std::optional<claim_record::neighbour> behind{};
     };
-    const auto with = std::make_shared<sent>();
+    const auto with = base::make_spared<sent>();
     parts_->cluster->ask_in_turn(
         method::txn,
         [self = shared_from_this(), claim, what, with]() -> std::optional<std::string> {

@@ -68,15 +68,15 @@ TEST(etcd_lines, of_one_member_say_that_a_claim_holds_unless_it_has_seen_later_o
     const stored_claim mine{.at = {.id = claim_id::random(), .arrived = 7}};
     const stored_claim other{.at = {.id = claim_id::random(), .arrived = 8}};
     const line_snapshot both{.revision = 9, .entries = {mine, other}};
-    EXPECT_TRUE(both.says_that_it_holds(mine.at.id, 7));
-    EXPECT_TRUE(both.says_that_it_holds(mine.at.id, 9));
-    EXPECT_FALSE(both.says_that_it_holds(mine.at.id, 12)) << "it was taken out, and entered again behind the other";
-    EXPECT_FALSE(both.says_that_it_holds(other.at.id, 8)) << "it waits";
-    EXPECT_FALSE(both.says_that_it_holds(claim_id::random(), 7)) << "it is not there";
+    EXPECT_TRUE(both.judge_hold(mine.at.id, 7));
+    EXPECT_TRUE(both.judge_hold(mine.at.id, 9));
+    EXPECT_FALSE(both.judge_hold(mine.at.id, 12)) << "it was taken out, and entered again behind the other";
+    EXPECT_FALSE(both.judge_hold(other.at.id, 8)) << "it waits";
+    EXPECT_FALSE(both.judge_hold(claim_id::random(), 7)) << "it is not there";
     const line_snapshot raised{.revision = 9, .entries = {mine}, .floor = 8};
-    EXPECT_FALSE(raised.says_that_it_holds(mine.at.id, 7)) << "its token is too small";
+    EXPECT_FALSE(raised.judge_hold(mine.at.id, 7)) << "its token is too small";
     const line_snapshot cut_off{.revision = 9, .entries = {mine}, .missing_before = true};
-    EXPECT_FALSE(cut_off.says_that_it_holds(mine.at.id, 7)) << "others may be before it";
+    EXPECT_FALSE(cut_off.judge_hold(mine.at.id, 7)) << "others may be before it";
 }
 
 }  // namespace

@@ -65,21 +65,22 @@ void line_reader::peek(const record& claim, std::vector<claim_record::neighbour>
 // and came again has lost its place: what is older than that is not believed. For all else, and if it does not hold, the
 // line is read as it is now.
 void line_reader::glance(const record& claim, then done) {
-    parts_->cluster->ask_in_turn(method::txn, while_wanted(claim, glance_request(claim->at.folder)),
-                                 parts_->settings.timeout,
-                                 [self = shared_from_this(), claim, done = std::move(done)](
-                                     const rpc_result& reply, const std::string& bytes) mutable {
-                                     txn_reply read;
-                                     if (reply.ok()) read = read_txn(self->parts_->keys, claim->at.folder, bytes);
-                                     std::int64_t seen_at = 0;
-                                     {
-                                         const auto held = self->table_->locked();
-                                         seen_at = claim->seen_at;
-                                     }
-                                     if (read.found && read.found->says_that_it_holds(claim->line_id, seen_at))
-                                         return done({.reply = reply, .found = std::move(read.found)});
-                                     self->read_near(claim, false, std::move(done));
-                                 });
+    parts_->cluster->ask_in_turn(
+        method::txn, while_wanted(claim, glance_request(claim->at.folder)), parts_->settings.timeout,
+        [self = shared_from_this(), claim, done = std::move(done)](const rpc_result& reply,
+                                                                   const std::string& bytes) mutable {
+            txn_reply read;
+            if (reply.ok()) read = read_txn(self->parts_->keys, claim->at.folder, bytes);
+            std::int64_t seen_at = 0;
+            {
+                const auto held = self->table_->locked();
+                seen_at = claim->seen_at;
+            }
+            std::optional<base::line_verdict> judged;
+            if (read.found) judged = read.found->judge_hold(claim->line_id, seen_at);
+            if (!judged) return self->read_near(claim, false, std::move(done));
+            done({.reply = reply, .found = std::move(read.found), .judged = std::move(judged)});
+        });
 }
 
 void line_reader::read_near(const record& claim, bool asked, then done) {
@@ -96,10 +97,9 @@ void line_reader::read_near(const record& claim, bool asked, then done) {
             if (reply.ok()) read = read_txn(self->parts_->keys, claim->at.folder, bytes);
             if (!read.found) return done({.reply = reply});
             read.found->missing_after = true;
-            // If it is not there, it may have come again.
-            const bool tells = read.found->find(claim->line_id) != nullptr && read.found->judge(claim->line_id);
-            if (!tells) return self->read_whole(claim, std::move(done));
-            done({.reply = reply, .found = std::move(read.found)});
+            std::optional<base::line_verdict> judged = read.found->judge(claim->line_id);
+            if (!judged) return self->read_whole(claim, std::move(done));  // if it is not there, it may have come again
+            done({.reply = reply, .found = std::move(read.found), .judged = std::move(judged)});
         });
 }
 

@@ -18,8 +18,9 @@ class line_reader : public std::enable_shared_from_this<line_reader> {
 public:
     struct reading {
         rpc_result reply{};
-        std::optional<line_snapshot> found{};  // none: it was not read
-        bool unchanged = false;                // nor need it be: the claim waits as it did before
+        std::optional<line_snapshot> found{};        // none: it was not read
+        std::optional<base::line_verdict> judged{};  // of the claim, if that was found out already
+        bool unchanged = false;                      // nor need it be: the claim waits as it did before
     };
     using then = unique_function<void(const reading&)>;
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace mortise::inline v0::stores::etcd {
@@ -18,11 +19,12 @@ using verdict = base::line_verdict::verdict;
 constexpr std::size_t a_few = 16;
 
 line_view view_from_inside(claim_table& table, const record& claim, const line_snapshot& found, const stored_claim& own,
-                           const claim_table::lock& held) {
+                           std::optional<base::line_verdict> judged, const claim_table::lock& held) {
     line_view view;
     view.in_line = true;
     view.others = found.entries.size() > 1;
-    view.verdict = found.judge(claim->line_id).value_or(base::line_verdict{});
+    if (!judged) judged = found.judge(claim->line_id);
+    if (judged) view.verdict = *std::move(judged);
     view.took_place = own.at.place != 0;
     view.counter = own.at.counter();
     view.standing = standing_of(found, view.verdict);
@@ -63,10 +65,11 @@ line_view view_from_outside(claim_table& table, const record& claim, const line_
 
 }  // namespace
 
-line_view view_of(claim_table& table, const record& claim, const line_snapshot& found, const claim_table::lock& held) {
+line_view view_of(claim_table& table, const record& claim, const line_snapshot& found,
+                  std::optional<base::line_verdict> judged, const claim_table::lock& held) {
     claim->line_read_at = found.revision;
     const stored_claim* own = found.find(claim->line_id);
-    return own != nullptr ? view_from_inside(table, claim, found, *own, held)
+    return own != nullptr ? view_from_inside(table, claim, found, *own, std::move(judged), held)
                           : view_from_outside(table, claim, found, held);
 }
 

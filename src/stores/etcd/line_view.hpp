@@ -7,11 +7,14 @@
 
 #include <mortise/config.hpp>
 
+#include <optional>
+
 namespace mortise::inline v0::stores::etcd {
 
 // Of a claim in the line, or of one that would arrive at its end. What the claim's record keeps of the line is noted.
+// `judged`: what found.judge() said of it, if that was asked already.
 base::queued_claim::line_view view_of(claim_table& table, const record& claim, const line_snapshot& found,
-                                      const claim_table::lock& held);
+                                      std::optional<base::line_verdict> judged, const claim_table::lock& held);
 
 // Of a claim that has entered a long line behind `last`, which waits; the line itself was not read.
 base::queued_claim::line_view view_behind(claim_table& table, const record& claim, const line_snapshot& near,

@@ -1,5 +1,6 @@
 #include "stores/etcd/members.hpp"
 
+#include "base/spare_blocks.hpp"
 #include "stores/etcd/connection.hpp"
 #include "stores/etcd/grpc_stream.hpp"
 #include "stores/etcd/rpc.hpp"
@@ -170,7 +171,7 @@ void asked_members::with_token(admitted then) {
 }
 
 void asked_members::authenticate() {
-    const auto one = std::make_shared<call>();
+    const auto one = base::make_spared<call>();
     one->harmless = true;
     one->method = "/etcdserverpb.Auth/Authenticate";
     one->timeout = settings_.timeout;
@@ -192,7 +193,7 @@ void asked_members::authenticate() {
 
 void asked_members::send(const char* method, std::string request, spi::duration timeout, answered done,
                          std::optional<std::size_t> member, bool harmless) {
-    const auto one = std::make_shared<call>();
+    const auto one = base::make_spared<call>();
     one->member = member.value_or(0);
     one->pinned = member.has_value();
     one->harmless = harmless;
@@ -219,7 +220,7 @@ void asked_members::start(const std::shared_ptr<call>& one) {
         {.method = one->method,
          .token = one->token,
          .timeout = one->timeout,
-         .request = one->request,
+         .request = one->request,  // until it has ended, `one` is here
          .ended = [self = shared_from_this(), one](const ending& reply, const std::string& bytes) {
              self->ended(one, reply, bytes);
          }});
@@ -260,7 +261,7 @@ void asked_members::finish(const std::shared_ptr<call>& one, const rpc_result& r
 }
 
 void asked_members::ask_in_turn(const char* method, made_late request, spi::duration timeout, answered done) {
-    auto one = std::make_shared<call>();
+    auto one = base::make_spared<call>();
     one->in_turn = true;
     one->method = method;
     one->timeout = timeout;

@@ -143,10 +143,11 @@ std::optional<base::line_verdict> line_snapshot::judge(const claim_id& mine) con
     return base::judge_part(part, mine, floor);
 }
 
-bool line_snapshot::says_that_it_holds(const claim_id& mine, std::int64_t seen_at) const {
-    if (revision < seen_at || missing_before || find(mine) == nullptr) return false;
+std::optional<base::line_verdict> line_snapshot::judge_hold(const claim_id& mine, std::int64_t seen_at) const {
+    if (revision < seen_at || missing_before) return std::nullopt;
     const std::optional<base::line_verdict> judged = judge(mine);
-    return judged && judged->is == base::line_verdict::verdict::holds && !judged->to_be_stamped;
+    const bool holds = judged && judged->is == base::line_verdict::verdict::holds && !judged->to_be_stamped;
+    return holds ? judged : std::nullopt;
 }
 
 line_snapshot read_line(const key_layout& keys, std::string_view folder, const rpc::range_response& reply,

@@ -59,8 +59,9 @@ struct line_snapshot {
     std::vector<base::line_entry> shape() const;
     const stored_claim* find(const claim_id& id) const;
     std::optional<base::line_verdict> judge(const claim_id& mine) const;  // if it tells
-    // Also if this is an old answer; but not if it is older than what the claim has seen, since it may have come twice.
-    bool says_that_it_holds(const claim_id& mine, std::int64_t seen_at) const;
+    // If it says that it holds: also if this is an old answer; but not if it is older than what the claim has seen, since it
+    // may have come twice.
+    std::optional<base::line_verdict> judge_hold(const claim_id& mine, std::int64_t seen_at) const;
 };
 
 line_snapshot read_line(const key_layout& keys, std::string_view folder, const rpc::range_response& reply,
