@@ -47,9 +47,11 @@ failovers:
 # Locks that are shared with programs of other languages.
 interop:
 	@. .ci/lib.sh && need default-jdk-headless libcurator-recipes-java python3-kazoo golang-go golang-etcd-server-dev
+	@. .ci/lib.sh && { command -v npm >/dev/null || need nodejs npm; }
 	@./test -N >/dev/null
-	@failed=0; for store in zookeeper etcd; do \
-		MORTISE_INTEROP=1 build/src/stores/$$store/store_$${store}_tests "--gtest_filter=$${store}_interop.*" || failed=1; \
+	@npm install --silent --no-audit --no-fund --prefix build/node redlock@5.0.0-beta.2 redis-semaphore@5 ioredis@5
+	@failed=0; for store in redis zookeeper etcd; do \
+		MORTISE_INTEROP=1 NODE_PATH=build/node/node_modules build/src/stores/$$store/store_$${store}_tests "--gtest_filter=$${store}_interop*" || failed=1; \
 	done; exit $$failed
 
 # Four processes of Go's and of Curator's mutex, and ours on the same servers.

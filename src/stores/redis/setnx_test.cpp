@@ -2,19 +2,13 @@
 #include "stores/redis/names.hpp"
 #include "stores/redis/servers/single.hpp"
 #include "stores/redis/setnx_protocol.hpp"
-#include "support/children.hpp"
 #include "support/tcp_proxy.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>
 #include <mortise/mutex.hpp>
 
-#include <atomic>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <future>
-#include <iterator>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -246,41 +240,6 @@ TEST_F(redis_setnx_notices, without_the_right_to_listen_waiters_poll) {
     EXPECT_TRUE(testing::eventually([&] { return claims() > before + 3; }, 20s));
     command({"del", "lock:orders"});
     EXPECT_TRUE(waits.get());
-}
-
-// A directory that only one can make at a time is the judge of both sides.
-TEST_F(redis_setnx, a_lock_of_redis_py_and_ours_exclude_each_other) {
-    const testing::scratch_directory room;
-    const std::string inside = room / "inside";
-    const auto times_by_us = static_cast<int>(testing::scale(2500));
-    const auto times_by_them = static_cast<int>(testing::scale(2500));
-    std::atomic<int> ours{0};
-    std::atomic<int> overlaps{0};
-    std::vector<std::jthread> all;
-    for (int t = 0; t < 2; ++t)
-        all.emplace_back([&] {
-            client locks{url("&key_prefix=lock:"), {.hand_over_turns = 0}};
-            for (int n = 0; n < times_by_us; ++n) {
-                const hold mine = locks.acquire("both", {.wait = 120s});
-                if (!std::filesystem::create_directory(inside)) ++overlaps;
-                std::filesystem::remove(inside);
-                ++ours;
-            }
-        });
-    for (int t = 0; t < 2; ++t)
-        all.emplace_back([&, t] {
-            const std::string said = room / ("said" + std::to_string(t));
-            const std::string run = "/usr/bin/python3 " MORTISE_SOURCE_DIR
-                                    "/src/stores/redis/interop/redis_py_worker.py " +
-                                    std::to_string(node().port()) + " lock:both " + std::to_string(times_by_them) +
-                                    " " + inside + " >" + said + " 2>&1";
-            EXPECT_EQ(std::system(run.c_str()), 0);
-            std::ifstream in{said};
-            EXPECT_EQ((std::string{std::istreambuf_iterator<char>{in}, {}}), "overlaps=0\n");
-        });
-    all.clear();
-    EXPECT_EQ(ours, 2 * times_by_us);
-    EXPECT_EQ(overlaps, 0);
 }
 
 }  // namespace
