@@ -8,9 +8,12 @@
 #include <mortise/shared_mutex.hpp>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <mutex>
+#include <shared_mutex>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -61,12 +64,26 @@ protected:
     }
 
     void contend_with_curator(const std::string& kind, const visitor& locked) {
+        compile_curator();
+        contend(curator(kind), locked);
+    }
+
+    void compile_curator() const {
         const std::string compile =
             "javac -cp " + jars_ + " -d " + home_.directory() + " " + sources_ + "/CuratorWorker.java";
         ASSERT_EQ(std::system(compile.c_str()), 0) << compile;
-        contend({"java", "-cp", home_.directory() + ":" + jars_, "CuratorWorker", node().address(),
-                 root_ + "/orders/17", kind, std::to_string(acquisitions), home_.directory()},
-                locked);
+    }
+
+    std::vector<std::string> curator(const std::string& kind) const {
+        return {"java",
+                "-cp",
+                home_.directory() + ":" + jars_,
+                "CuratorWorker",
+                node().address(),
+                root_ + "/orders/17",
+                kind,
+                std::to_string(acquisitions),
+                home_.directory()};
     }
 
     void contend(const std::vector<std::string>& worker, const visitor& locked) {
@@ -108,6 +125,37 @@ TEST_F(zookeeper_interop, a_writer_of_curator_and_ours_exclude_each_other) {
         const std::scoped_lock guard{mine};
         work();
     });
+}
+
+// Readers of both sides read together; a writer of either side is alone. A reader leaves a file in "readers" while it reads, a
+// writer makes "inside": nobody may see both.
+TEST_F(zookeeper_interop, readers_and_writers_of_curator_and_ours_respect_each_other) {
+    compile_curator();
+    const std::filesystem::path room = home_.directory();
+    const auto readers = room / "readers";
+    const auto reading = [&] { return std::distance(std::filesystem::directory_iterator{readers}, {}); };
+    std::filesystem::create_directory(readers);
+    client locks{curator_url()};
+    shared_mutex mine{locks, "orders/17"};
+    testing::server_process other{home_, curator("both"), home_ / "other.log"};
+    int overlaps = 0;
+    int together = 0;
+    for (int i = 0; i < acquisitions || other.running(); ++i) {
+        if (i % 4 == 0) {
+            const std::scoped_lock guard{mine};
+            if (!std::filesystem::create_directory(room / "inside") || reading() > 0) ++overlaps;
+            std::filesystem::remove(room / "inside");
+        } else {
+            const std::shared_lock guard{mine};
+            std::filesystem::create_directory(readers / "ours");
+            if (std::filesystem::exists(room / "inside")) ++overlaps;
+            if (reading() > 1) ++together;
+            std::filesystem::remove(readers / "ours");
+        }
+    }
+    EXPECT_EQ(overlaps, 0);
+    EXPECT_NE(other.last_words().find("overlaps=0"), std::string::npos) << other.last_words();
+    EXPECT_GT(together, 0) << "readers of both sides at once";
 }
 
 // With extra_lock_patterns=["-lock-"] kazoo sees our nodes, and we know its own.
