@@ -244,9 +244,11 @@ std::unique_ptr<baseline_end> checked(const settings& config, const std::string&
 baselines make_baselines(const base::url& address) {
     const settings config = settings::of(address);
     baselines found;
-    found.all.push_back({"scripts alone", baseline::kind::round_trip,
-                         [config](const std::string& place, unsigned) { return checked<scripts_end>(config, place); },
-                         [](const std::string&) {}});
+    if (config.protocol == settings::layout::native)
+        found.all.push_back(
+            {"scripts alone", baseline::kind::round_trip,
+             [config](const std::string& place, unsigned) { return checked<scripts_end>(config, place); },
+             [](const std::string&) {}});
     if (config.user.empty())  // an account with the least rights may not SET
         found.all.push_back({"SET NX, compare and delete", baseline::kind::round_trip,
                              [config](const std::string& place, unsigned) { return checked<set_end>(config, place); },
