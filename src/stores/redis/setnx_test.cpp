@@ -7,6 +7,7 @@
 
 #include <mortise/client.hpp>
 #include <mortise/mutex.hpp>
+#include <mortise/recursive_mutex.hpp>
 
 #include <future>
 #include <sstream>
@@ -240,6 +241,46 @@ TEST_F(redis_setnx_notices, without_the_right_to_listen_waiters_poll) {
     EXPECT_TRUE(testing::eventually([&] { return claims() > before + 3; }, 20s));
     command({"del", "lock:orders"});
     EXPECT_TRUE(waits.get());
+}
+
+// R8, P11: re-entry as a count that a thread keeps beside the lock, here over SET NX with a constant value and a plain DEL. The
+// count outlives the lease: its owner believes that it nests while another has the lock, and its last unlock frees that.
+TEST_F(redis_setnx, a_count_beside_the_lock_outlives_its_lease) {
+    int count = 0;
+    const auto lock = [&] {
+        const bool mine = count > 0 || command({"set", "lock:orders", "1", "nx", "px", "100"}) == "OK";
+        count += mine ? 1 : 0;
+        return mine;
+    };
+    const auto unlock = [&] {
+        if (--count == 0) command({"del", "lock:orders"});
+    };
+    ASSERT_TRUE(lock());
+    ASSERT_TRUE(testing::eventually([&] { return command({"exists", "lock:orders"}) == "0"; }, 20s));
+    client locks{url()};
+    const hold theirs = locks.acquire("orders");
+    EXPECT_TRUE(lock()) << "nested in a lock that it has not";
+    unlock();
+    unlock();
+    EXPECT_EQ(command({"exists", "lock:orders"}), "0") << "and another's lock is free";
+}
+
+// Ours asks the hold below: a nested lock after the lease is lost, and is not counted.
+TEST_F(redis_setnx, a_nested_lock_whose_lease_ran_out_is_refused) {
+    client locks{url()};
+    client others{url()};
+    recursive_mutex mine{locks, "orders", {.lease = 300ms, .renew = renew::off}};
+    mine.lock();
+    mine.lock();
+    const hold theirs = others.acquire("orders", {.wait = 60s});
+    std::error_code ec;
+    mine.lock(ec);
+    EXPECT_EQ(ec, errc::lost);
+    mine.unlock(ec);
+    mine.unlock(ec);
+    EXPECT_EQ(ec, errc::lost);
+    EXPECT_EQ(command({"exists", "lock:orders"}), "1") << "the others' lock stays";
+    EXPECT_TRUE(theirs.valid());
 }
 
 }  // namespace
