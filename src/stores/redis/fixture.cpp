@@ -174,6 +174,59 @@ private:
     int made_ = 0;
 };
 
+// protocol=redisson: hashes of owners, which are claims of ours.
+class redisson_fixture final : public spi::fixture {
+public:
+    std::string_view store() const noexcept override { return "redis_redisson"; }
+    std::chrono::milliseconds frees_the_dead_after() const noexcept override { return std::chrono::milliseconds{100}; }
+
+    std::string fresh_url() override {
+        if (!server_) server_ = std::make_unique<servers::single>();
+        return "redis://" + server_->node().address() + "?protocol=redisson&key_prefix=t" + std::to_string(++made_) +
+               ":";
+    }
+
+    std::string reason_against(std::string_view what) const override {
+        if (what == "semaphore" || what == "semaphore_input.numbers_out_of_range_are_refused_at_once")
+            return "Redisson's locks have no permits to count, and its semaphore is another protocol";
+        if (what == "refusals.of_a_claim_with_another_capacity_say_kind_mismatch")
+            return "a capacity that is neither a mutex's nor a read-write lock's is refused before anybody's is looked "
+                   "at";
+        if (what == "shared.there_is_one_upgradeable_read_at_a_time" ||
+            what == "shared.an_upgradeable_read_goes_with_readers_and_not_with_a_writer")
+            return "Redisson's read-write lock has no upgradeable readers, and its hash no way to mark them";
+        if (what == "names of holders")
+            return "an owner in Redisson's hash is a number, which does not say whose it is";
+        return {};
+    }
+
+    // Latches go by themselves.
+    remains remains_at(const std::string& url) const override {
+        const std::size_t keys = records_at(url).size();
+        const auto readers = lines_of(server_->node().command({"keys", "{" + prefix_in(url) + "*"}));
+        return {.clean = keys == 0 && readers.empty(),
+                .figures = "keys=" + std::to_string(keys) + " readers=" + std::to_string(readers.size())};
+    }
+
+    std::vector<spi::stored_claim> records_at(const std::string& url) const override {
+        const std::string prefix = prefix_in(url);
+        std::vector<spi::stored_claim> all;
+        for (const std::string& key : lines_of(server_->node().command({"keys", pattern_below(prefix)})))
+            for (std::string owner : lines_of(server_->node().command({"hkeys", key}))) {
+                if (owner == "mode") continue;
+                std::erase(owner, '-');
+                all.push_back({.name = key.substr(prefix.size()), .id = id_in(owner), .holds = true, .where = key});
+            }
+        return all;
+    }
+
+private:
+    static std::string prefix_in(const std::string& url) { return url.substr(url.rfind("key_prefix=") + 11); }
+
+    std::unique_ptr<servers::single> server_;
+    int made_ = 0;
+};
+
 }  // namespace
 
 spi::fixtures make_fixtures() {
@@ -183,6 +236,7 @@ spi::fixtures make_fixtures() {
     all.push_back(on_sentinels());
     all.push_back(in_a_cluster());
     all.push_back(std::make_unique<setnx_fixture>());
+    all.push_back(std::make_unique<redisson_fixture>());
     return all;
 }
 

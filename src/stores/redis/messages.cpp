@@ -62,7 +62,7 @@ script_call& script_call::operator<<(std::int64_t argument) {
 }
 
 bool script_call::takes() const noexcept {
-    return script_ == &scripts::all().claim || script_ == &scripts::all().setnx_claim;
+    return script_->takes;
 }
 
 std::string script_call::by_source() const {

@@ -9,19 +9,43 @@ namespace mortise::inline v0::stores::redis {
 namespace {
 
 // What the keys of others cannot keep.
-void limit_to_setnx(mortise::promises& all, const std::string& servers) {
-    all.store = "redis setnx" + servers;
+void limit_to_peers(mortise::promises& all) {
     all.tokens = false;
     all.fifo = false;
     all.upgrades = false;
-    all.pushes = false;
     all.lists = false;
+    all.freed = "At the end of its lease (30 s unless set otherwise).";
+}
+
+void limit_to_setnx(mortise::promises& all, const std::string& servers) {
+    limit_to_peers(all);
+    all.store = "redis setnx" + servers;
+    all.pushes = false;
     all.most_capacity = 1;
     all.reach = "everybody who reaches the servers, and other clients that lock with SET NX PX";
     all.fencing = "No: a key of this protocol has no room for a token.";
-    all.freed = "At the end of its lease (30 s unless set otherwise).";
     all.assumes.emplace_back("The other clients delete and extend a key only if it has their own value.");
     all.ends.emplace_back("Another client deletes or overwrites the key.");
+}
+
+void limit_to_redisson(mortise::promises& all, const settings& config, const std::string& servers) {
+    limit_to_peers(all);
+    all.store = std::string("redis redisson") + (config.fair ? " fair" : "") + servers;
+    all.fifo = config.fair;
+    if (config.fair) {
+        all.most_capacity = 1;
+        all.freed +=
+            " A waiter that dies next in line keeps the others waiting for five minutes (fair_wait), as one of "
+            "Redisson does.";
+        all.assumes.emplace_back(
+            "The clocks of Redisson's hosts agree with the server's: they say when a waiter is given up.");
+    } else {
+        all.order = "Whoever asks first when it is free, readers and writers alike, as with Redisson.";
+    }
+    all.reach = "everybody who reaches the servers, and Redisson's clients";
+    all.fencing = "No: a lock of Redisson has no token.";
+    all.assumes.emplace_back("Redisson renews and releases only what is its own.");
+    all.ends.emplace_back("Somebody deletes or changes the hash, or forces it open with forceUnlock().");
 }
 
 }  // namespace
@@ -86,7 +110,9 @@ mortise::promises promises_of(const settings& config) {
             "next renewal, at once after the reconnect.");
     else
         all.ends.emplace_back("A partition or an operator promotes a replica that had not acknowledged.");
-    if (!native) limit_to_setnx(all, all.store.substr(std::string_view{"redis"}.size()));
+    const std::string servers = all.store.substr(std::string_view{"redis"}.size());
+    if (config.protocol == settings::layout::setnx) limit_to_setnx(all, servers);
+    if (config.protocol == settings::layout::redisson) limit_to_redisson(all, config, servers);
     return all;
 }
 

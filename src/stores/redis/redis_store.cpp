@@ -4,6 +4,7 @@
 #include "stores/redis/messages.hpp"
 #include "stores/redis/names.hpp"
 #include "stores/redis/peer_store.hpp"
+#include "stores/redis/redisson_protocol.hpp"
 #include "stores/redis/renewer.hpp"
 #include "stores/redis/routed_store.hpp"
 #include "stores/redis/setnx_protocol.hpp"
@@ -220,8 +221,9 @@ spi::store_factory open(const base::url& address) {
     return [config = settings::of(address)](const spi::context& context) -> std::unique_ptr<spi::store> {
         settings mine = config;
         mine.strict = context.strict;
-        if (mine.protocol == settings::layout::setnx) {
-            auto how = make_setnx_protocol(mine);
+        if (mine.protocol != settings::layout::native) {
+            auto how =
+                mine.protocol == settings::layout::setnx ? make_setnx_protocol(mine) : make_redisson_protocol(mine);
             return make_peer_store(std::move(how), std::move(mine), context);
         }
         client_identity me = identity_of(mine, context);

@@ -1,9 +1,11 @@
 #include "stores/redis/rights.hpp"
 
 #include "stores/redis/names.hpp"
+#include "stores/redis/redisson_protocol.hpp"
 #include "stores/redis/setnx_protocol.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace mortise::inline v0::stores::redis {
 namespace {
@@ -19,16 +21,74 @@ bool native(const settings& config) {
     return config.protocol == settings::layout::native;
 }
 
-// Releases of protocol=setnx are marked under {KEY}:released:ID.
-std::string key_rule(const settings& config) {
-    if (native(config)) return "~" + everything_below(config.prefix);
-    const std::string marks = "{" + config.key_prefix;
-    return "~" + pattern_below(config.key_prefix) + (config.key_prefix.empty() ? "" : " ~" + pattern_below(marks));
+bool redisson(const settings& config) {
+    return config.protocol == settings::layout::redisson;
 }
 
-// With a space before it; protocol=setnx has no channels.
+// Releases of protocol=setnx are marked under {KEY}:released:ID, leases of Redisson's readers under {KEY}:OWNER:rwlock_timeout:1.
+std::string key_rule(const settings& config) {
+    if (native(config)) return "~" + everything_below(config.prefix);
+    if (config.key_prefix.empty()) return "~*";
+    std::string rule = "~" + pattern_below(config.key_prefix) + " ~" + pattern_below("{" + config.key_prefix);
+    if (redisson(config)) rule += " ~redisson_unlock_latch:*";
+    if (config.fair) rule += " ~redisson_lock_queue:* ~redisson_lock_timeout:*";
+    return rule;
+}
+
+// With a space before it; protocol=setnx has no channels that it needs.
 std::string channel_rule(const settings& config) {
+    if (redisson(config)) return std::string(" &redisson_lock__channel:*") + (config.fair ? "" : " &redisson_rwlock:*");
     return native(config) ? " &" + everything_below(config.prefix) : "";
+}
+
+// In a cluster, messages go to the node that keeps the name.
+std::string in_shards(const settings& config, const std::string& command) {
+    return config.shape == settings::topology::cluster ? "s" + command : command;
+}
+
+right of_command(const std::string& name, std::string without, std::vector<std::string> arguments, right::use where) {
+    arguments.insert(arguments.begin(), name);
+    return {"+" + name, std::move(without), std::move(arguments), where};
+}
+
+std::vector<right> rights_of_redisson(const settings& config) {
+    const std::string key = config.key_prefix + "some name";
+    const redisson_names names{key};
+    const std::string latch = names.latch({});
+    std::vector<right> all{
+        {"+hlen", "claims", {"HLEN", key}, key_in_scripts},
+        {"+hexists", "claims", {"HEXISTS", key, "f"}, key_in_scripts},
+        {"+hset", "claims", {"HSET", key, "f", "1"}, key_in_scripts},
+        {"+hkeys", "claims", {"HKEYS", key}, key_in_scripts},
+        {"+exists", "claims", {"EXISTS", latch}, key_in_scripts},
+        {"+pexpire", "claims", {"PEXPIRE", key, "1"}, key_in_scripts},
+        {"+pttl", "claims", {"PTTL", key}, key_in_scripts},
+        {"+get", "releases", {"GET", latch}, key_in_scripts},
+        {"+set", "releases", {"SET", latch, "1", "PX", "1"}, key_in_scripts},
+        {"+del", "releases", {"DEL", key}, key_in_scripts},
+    };
+    if (config.fair) {
+        all.push_back({"+time", "claims", {"TIME"}, in_scripts});
+        all.push_back({"+lindex", "waits", {"LINDEX", names.line, "0"}, key_in_scripts});
+        all.push_back({"+lpop", "waits", {"LPOP", names.line}, key_in_scripts});
+        all.push_back({"+lrange", "waits", {"LRANGE", names.line, "0", "1"}, key_in_scripts});
+        all.push_back({"+lrem", "waits", {"LREM", names.line, "0", "o"}, key_in_scripts});
+        all.push_back({"+rpush", "waits", {"RPUSH", names.line, "o"}, key_in_scripts});
+        all.push_back({"+zadd", "waits", {"ZADD", names.ends, "1", "o"}, key_in_scripts});
+        all.push_back({"+zincrby", "waits", {"ZINCRBY", names.ends, "1", "o"}, key_in_scripts});
+        all.push_back({"+zrange", "waits", {"ZRANGE", names.ends, "0", "1"}, key_in_scripts});
+        all.push_back({"+zrem", "waits", {"ZREM", names.ends, "o"}, key_in_scripts});
+        all.push_back({"+zscore", "waits", {"ZSCORE", names.ends, "o"}, key_in_scripts});
+    } else {
+        all.push_back({"+hget", "claims", {"HGET", key, "f"}, key_in_scripts});
+        all.push_back({"+hdel", "releases", {"HDEL", key, "f"}, key_in_scripts});
+    }
+    for (const std::string& channel : {names.channel, names.rw_channel}) {
+        if (config.fair && channel == names.rw_channel) break;
+        all.push_back(of_command(in_shards(config, "publish"), "waits", {channel, "0"}, channel_in_scripts));
+        all.push_back(of_command(in_shards(config, "subscribe"), "waits", {channel}, channel_in_scripts));
+    }
+    return all;
 }
 
 std::vector<right> rights_of_setnx(const settings& config) {
@@ -46,13 +106,15 @@ std::vector<right> rights_of_setnx(const settings& config) {
 
 std::string command_rules(const settings& config) {
     std::string rules;
-    for (const right& one : needed_rights(config)) rules += " " + one.rule;
+    for (const right& one : needed_rights(config))
+        if ((rules + " ").find(" " + one.rule + " ") == std::string::npos) rules += " " + one.rule;
     return rules;
 }
 
 }  // namespace
 
 std::vector<right> rights_of_scripts(const settings& config) {
+    if (redisson(config)) return rights_of_redisson(config);
     if (!native(config)) return rights_of_setnx(config);
     const std::string key = key_of(config.prefix, "some name");
     const std::string inbox = client_identity{config.prefix, "0123456789abcdef", {}}.inbox();
@@ -127,7 +189,7 @@ std::string shown(const settings& config, std::span<const right> asked, std::spa
     std::string names = keys ? key_rule(config) : "";
     for (const std::size_t i : denied)
         if (!(keys && asked[i].where == key_in_scripts)) names += (names.empty() ? "" : ", ") + asked[i].rule;
-    if (native(config) && all_denied(channel_in_scripts)) names += " on" + channel_rule(config);
+    if (!channel_rule(config).empty() && all_denied(channel_in_scripts)) names += " on" + channel_rule(config);
     return names;
 }
 

@@ -20,12 +20,12 @@ constexpr std::string_view looks = "#!lua flags=no-writes\n";
 script make(std::string_view head, std::initializer_list<std::string_view> parts) {
     std::string text{head};
     for (const std::string_view part : parts) text += spliced(part);
-    return script{std::move(text)};
+    return script{std::move(text), head == takes};
 }
 
 }  // namespace
 
-script::script(std::string text) : source(std::move(text)), sha(sha1_of(source)) {}
+script::script(std::string text, bool claims) : source(std::move(text)), sha(sha1_of(source)), takes(claims) {}
 
 const scripts& scripts::all() {
     static constinit base::made_once<const scripts> made;
@@ -42,6 +42,13 @@ const scripts& scripts::all() {
             .setnx_claim = make(takes, {lua::setnx_claim}),
             .setnx_release = make(keeps, {lua::setnx_release}),
             .setnx_renew = make(keeps, {lua::setnx_renew}),
+            .redisson_claim = make(takes, {lua::redisson_state, lua::redisson_claim}),
+            .redisson_write = make(takes, {lua::redisson_state, lua::redisson_write}),
+            .redisson_read = make(takes, {lua::redisson_state, lua::redisson_read}),
+            .redisson_release = make(keeps, {lua::redisson_state, lua::redisson_release}),
+            .redisson_renew = make(keeps, {lua::redisson_state, lua::redisson_renew}),
+            .redisson_fair_claim = make(takes, {lua::redisson_state, lua::redisson_line, lua::redisson_fair_claim}),
+            .redisson_fair_release = make(keeps, {lua::redisson_line, lua::redisson_fair_release}),
         });
     });
 }

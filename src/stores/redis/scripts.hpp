@@ -11,8 +11,9 @@ namespace mortise::inline v0::stores::redis {
 struct script {
     std::string source;
     std::string sha;  // 40 hex digits, for EVALSHA
+    bool takes;       // a claim
 
-    explicit script(std::string text);
+    explicit script(std::string text, bool claims = false);
 };
 
 // Made on first use; never destroyed.
@@ -28,6 +29,13 @@ struct scripts {
     script setnx_claim;
     script setnx_release;
     script setnx_renew;
+    script redisson_claim;
+    script redisson_write;
+    script redisson_read;
+    script redisson_release;
+    script redisson_renew;
+    script redisson_fair_claim;
+    script redisson_fair_release;
 
     static const scripts& all();
 };
@@ -48,6 +56,15 @@ extern const std::string_view rights;
 extern const std::string_view setnx_claim;
 extern const std::string_view setnx_release;
 extern const std::string_view setnx_renew;
+extern const std::string_view redisson_state;
+extern const std::string_view redisson_claim;
+extern const std::string_view redisson_write;
+extern const std::string_view redisson_read;
+extern const std::string_view redisson_release;
+extern const std::string_view redisson_renew;
+extern const std::string_view redisson_line;
+extern const std::string_view redisson_fair_claim;
+extern const std::string_view redisson_fair_release;
 }  // namespace lua
 
 std::string sha1_of(std::string_view text);  // in hex

@@ -54,9 +54,17 @@ settings settings::of(const base::url& address) {
          }},
         {"protocol",
          [&](const std::string& v) {
-             if (v != "native" && v != "setnx") base::bad_address(address, "protocol must be native or setnx");
+             if (v != "native" && v != "setnx" && v != "redisson")
+                 base::bad_address(address, "protocol must be native, setnx or redisson");
              if (v == "setnx") s.protocol = layout::setnx;
+             if (v == "redisson") s.protocol = layout::redisson;
          }},
+        {"fair",
+         [&](const std::string& v) {
+             if (v != "1" && v != "0") base::bad_address(address, "fair must be 0 or 1");
+             s.fair = v == "1";
+         }},
+        {"fair_wait", [&](const std::string& v) { s.fair_wait = base::duration_in(address, "fair_wait", v); }},
         {"key_prefix",
          [&](const std::string& v) {
              if (v.size() > 100) base::bad_address(address, "key_prefix must have at most 100 bytes");
@@ -84,10 +92,12 @@ settings settings::of(const base::url& address) {
     };
     net::know_tls(options, s.tls);
     base::read_options(address, options);
-    if (s.protocol == layout::setnx && address.query.contains("prefix"))
-        base::bad_address(address, "prefix is for our own protocol; keys of protocol=setnx begin with key_prefix");
-    if (s.protocol != layout::setnx && address.query.contains("key_prefix"))
-        base::bad_address(address, "key_prefix is for protocol=setnx; our own keys begin with prefix");
+    if (s.protocol != layout::native && address.query.contains("prefix"))
+        base::bad_address(address, "prefix is for our own protocol; keys of other protocols begin with key_prefix");
+    if (s.protocol == layout::native && address.query.contains("key_prefix"))
+        base::bad_address(address, "key_prefix is for protocol=setnx and redisson; our own keys begin with prefix");
+    if (s.protocol != layout::redisson && (address.query.contains("fair") || address.query.contains("fair_wait")))
+        base::bad_address(address, "fair and fair_wait are for protocol=redisson");
     if (!s.user.empty() && s.password.empty())
         base::bad_address(address, "a user needs a password: redis://user:password@host, or the option password_file");
     if (s.shape != topology::sentinel && !(s.sentinel_user + s.sentinel_password).empty())

@@ -22,11 +22,11 @@ using net::endpoint;
 //
 // Options: prefix=NAME (of all keys and channels; mortise), timeout=DURATION (of a connection that does not answer; 2s),
 // tls=1 (for sentinel and cluster), ca=FILE, cert=FILE, key=FILE, server_name=NAME, password_file=FILE,
-// sentinel_user=, sentinel_password_file=, wait=REPLICAS, wait_timeout=DURATION, protocol=setnx (instead of our own), and
-// key_prefix=TEXT with it (of all keys; none).
+// sentinel_user=, sentinel_password_file=, wait=REPLICAS, wait_timeout=DURATION, protocol=setnx or redisson (instead of our
+// own), key_prefix=TEXT with these (of all keys; none), fair=1 with redisson, and fair_wait=DURATION (5m).
 struct settings {
     enum class topology { single, sentinel, cluster };
-    enum class layout { native, setnx };
+    enum class layout { native, setnx, redisson };
 
     topology shape = topology::single;
     std::vector<endpoint> endpoints;  // in the order given
@@ -38,7 +38,9 @@ struct settings {
     int database = 0;
     layout protocol = layout::native;
     std::string prefix = "mortise";
-    std::string key_prefix;  // setnx
+    std::string key_prefix;  // of the protocols of others
+    bool fair = false;       // redisson
+    std::chrono::nanoseconds fair_wait = std::chrono::minutes{5};
     std::chrono::nanoseconds timeout = std::chrono::seconds{2};
 
     net::tls_settings tls;
