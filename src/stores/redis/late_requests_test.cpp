@@ -37,5 +37,21 @@ TEST_F(redis_late_requests, leave_nothing_behind) {
     EXPECT_TRUE(testing::eventually([&] { return looks.list().empty(); })) << looks.list().front().name;
 }
 
+// The same of locks that are kept as other clients keep them.
+TEST_F(redis_late_requests, leave_nothing_behind_of_locks_that_others_share) {
+    for (const std::string how : {"setnx", "redisson", "redisson&fair=1"}) {
+        late_requests all = matrix();
+        all.leases = {1s, 60s};
+        all.every = testing::under_asan || testing::under_tsan ? 20 : 2;
+        const std::string keys = prefix_ + std::to_string(how.size()) + ":";
+        all.url_at = [&](const std::vector<std::uint16_t>& ports) {
+            return "redis://127.0.0.1:" + std::to_string(ports.front()) + "?timeout=1s&protocol=" + how +
+                   "&key_prefix=" + keys;
+        };
+        EXPECT_THAT(all.run(), IsEmpty()) << how;
+        EXPECT_TRUE(testing::eventually([&] { return node().command({"keys", keys + "*"}).empty(); })) << how;
+    }
+}
+
 }  // namespace
 }  // namespace mortise::stores::redis::servers

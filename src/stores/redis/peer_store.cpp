@@ -59,8 +59,9 @@ private:
     std::mutex mutex_;
     peer_waiters waiting_;
     std::unordered_map<claim_id, unsigned> durable_;  // held claims, and how many replicas must have them
-    std::unordered_set<claim_id> own_;                // holds that no other client releases
-    base::ended_claims<1024> unsure_;                 // releases without an answer: the latest, of one outage
+    std::unordered_set<claim_id> own_;      // holds that no other client releases, and no request of which is out
+    std::unordered_set<claim_id> doubted_;  // a request of which was not answered; until their release
+    base::ended_claims<1024> unsure_;       // releases without an answer: the latest, of one outage
 };
 
 peer_claim peer_store::claim_of(const spi::claim_request& wanted) const {
@@ -103,10 +104,13 @@ void peer_store::ask(peer_claim wanted, spi::reply<spi::claim_answer> done) {
     servers_->ask_for(key, std::move(request), replicas, std::move(answered));
 }
 
+// A request without an answer may yet arrive, also after the release: then that must be remembered there.
 void peer_store::note(const peer_claim& asked, const spi::claim_answer& answer) {
-    if (answer.is != spi::claim_answer::verdict::granted) return;
+    using enum spi::claim_answer::verdict;
     std::scoped_lock guard{mutex_};
-    if (asked.own) own_.insert(asked.id);
+    if (answer.is == unknown) doubted_.insert(asked.id);
+    if (answer.is != granted) return;
+    if (asked.own && !doubted_.contains(asked.id)) own_.insert(asked.id);
     if (asked.replicas > 0) durable_[asked.id] = asked.replicas;
 }
 
@@ -220,6 +224,7 @@ spi::release_answer peer_store::released(const claim_id& id, spi::release_answer
     const bool asked_before = unsure_.find(id, now) != nullptr;
     durable_.erase(id);
     own_.erase(id);
+    doubted_.erase(id);
     return asked_before ? spi::release_answer::released : answer;
 }
 

@@ -59,7 +59,7 @@ std::string redisson_protocol::objection(const spi::claim_request& wanted) const
         return "with fair=1 protocol=redisson has mutexes only; Redisson's read-write locks are not fair";
     if (!mutex && !shared) return "protocol=redisson has mutexes and read-write locks only";
     const std::string key = key_of(wanted.name);
-    if (cluster_ && slot_of(redisson_names{key}.tagged) != slot_of(key))
+    if (cluster_ && slot_of(redisson_names{key}.channel) != slot_of(key))
         return "Redisson's keys for this name lie in different slots of the cluster; use a name without braces";
     return {};
 }

@@ -253,6 +253,36 @@ TEST(redis_acl, the_readme_shows_the_lines) {
     shared.protocol = settings::layout::setnx;
     shared.key_prefix = "lock:";
     EXPECT_THAT(text.str(), HasSubstr("\n" + acl_of_a_new_user(shared) + "\n"));
+    shared.protocol = settings::layout::redisson;
+    EXPECT_THAT(text.str(), HasSubstr("\n" + acl_of_a_new_user(shared) + "\n"));
+}
+
+TEST(redis_acl, what_the_scripts_for_redisson_call_is_asked_for) {
+    const scripts& all = scripts::all();
+    const std::regex calls{R"(redis\.p?call\('(\w+)')"};
+    for (const bool fair : {false, true}) {
+        settings config;
+        config.protocol = settings::layout::redisson;
+        config.fair = fair;
+        std::set<std::string> called{"PUBLISH", "SUBSCRIBE"};
+        const std::vector<const script*> plain{&all.redisson_claim, &all.redisson_write, &all.redisson_read,
+                                               &all.redisson_release, &all.redisson_renew};
+        const std::vector<const script*> in_line{&all.redisson_fair_claim, &all.redisson_fair_release,
+                                                 &all.redisson_renew};
+        for (const script* one : fair ? in_line : plain)
+            for (std::sregex_iterator it{one->source.begin(), one->source.end(), calls}, end; it != end; ++it)
+                called.insert((*it)[1]);
+        std::set<std::string> asked;
+        for (const right& one : rights_of_scripts(config))
+            asked.insert(one.sample.front() == "publish"     ? "PUBLISH"
+                         : one.sample.front() == "subscribe" ? "SUBSCRIBE"
+                                                             : one.sample.front());
+        if (fair) {  // in what they share with the others, and do not come to
+            called.erase("HGET");
+            called.erase("HDEL");
+        }
+        EXPECT_EQ(asked, called);
+    }
 }
 
 TEST(redis_acl, a_cluster_and_a_database_need_more) {

@@ -23,7 +23,7 @@ using net::endpoint;
 // Options: prefix=NAME (of all keys and channels; mortise), timeout=DURATION (of a connection that does not answer; 2s),
 // tls=1 (for sentinel and cluster), ca=FILE, cert=FILE, key=FILE, server_name=NAME, password_file=FILE,
 // sentinel_user=, sentinel_password_file=, wait=REPLICAS, wait_timeout=DURATION, protocol=setnx or redisson (instead of our
-// own), key_prefix=TEXT with these (of all keys; none), fair=1 with redisson, and fair_wait=DURATION (5m).
+// own), key_prefix=TEXT with these (of all keys; none), fair=1 with redisson, and fair_wait=DURATION (300s).
 struct settings {
     enum class topology { single, sentinel, cluster };
     enum class layout { native, setnx, redisson };

@@ -122,14 +122,18 @@ TEST(redis_settings, slips_are_named_with_what_to_write) {
         {"redis+sentinel://h/", "the master's name is missing"},
         {"redis://u@h", "a user needs a password"},
         {"redis://u:canary@h?prefx=a",
-         "no option 'prefx'; there are ca, cert, key, key_prefix, password_file, prefix, protocol, "
+         "no option 'prefx'; there are ca, cert, fair, fair_wait, key, key_prefix, password_file, prefix, protocol, "
          "sentinel_password_file, "
          "sentinel_user, server_name, timeout, tls, wait, wait_timeout"},
         {"redis://h?password=canary", "there is no option 'password'"},
         {"redis://h?prefix=", "prefix must be"},
-        {"redis://h?protocol=redlock", "protocol must be native or setnx"},
+        {"redis://h?protocol=redlock", "protocol must be native, setnx or redisson"},
         {"redis://h?protocol=setnx&prefix=a", "begin with key_prefix"},
+        {"redis://h?protocol=redisson&prefix=a", "begin with key_prefix"},
         {"redis://h?key_prefix=a", "key_prefix is for protocol=setnx"},
+        {"redis://h?fair=1", "fair and fair_wait are for protocol=redisson"},
+        {"redis://h?protocol=setnx&fair_wait=60s", "fair and fair_wait are for protocol=redisson"},
+        {"redis://h?protocol=redisson&fair=yes", "fair must be 0 or 1"},
         {"redis://h?prefix=a%7Bb", "prefix must be"},
         {"redis://h?prefix=a%20b", "prefix must be"},
         {"redis://h?timeout=2", "timeout must be a duration of 1 ms to 1 h"},
