@@ -192,7 +192,7 @@ public:
         if (what == "refusals.of_a_claim_with_another_capacity_say_kind_mismatch")
             return "a capacity that is neither a mutex's nor a read-write lock's is refused before anybody's is looked "
                    "at";
-        if (what == "shared.there_is_one_upgradeable_read_at_a_time" ||
+        if (what == "upgrades" || what == "shared.there_is_one_upgradeable_read_at_a_time" ||
             what == "shared.an_upgradeable_read_goes_with_readers_and_not_with_a_writer")
             return "Redisson's read-write lock has no upgradeable readers, and its hash no way to mark them";
         if (what == "names of holders")
