@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -22,12 +21,6 @@ constexpr std::chrono::seconds sleeps_for{1};
 constexpr std::chrono::milliseconds asks_again_in{200};  // after a failure
 
 constexpr std::size_t record_size = 24;
-
-std::uint64_t number_in(std::string_view bytes) {
-    std::uint64_t number = 0;
-    for (const char one : bytes) number = number << 8 | static_cast<unsigned char>(one);
-    return number;
-}
 
 }  // namespace
 
@@ -80,12 +73,10 @@ struct grant_listener::state : std::enable_shared_from_this<state> {
     }
 
     void heard(const sql::notification& granted) {
-        std::string_view records = granted.payload;
         std::unordered_map<claim_id, std::uint64_t> numbers;
-        if (records.size() % record_size != 0)
+        if (granted.payload.size() % record_size != 0)
             for (const claim_id& mine : left()) numbers[mine] = 0;
-        for (; records.size() >= record_size; records.remove_prefix(record_size))
-            numbers[sql::id_in(records.substr(0, 16))] = number_in(records.substr(16, 8));
+        for (const auto& [mine, number] : sql::numbered_ids_in(granted.payload)) numbers[mine] = number;
         for (const auto& [mine, number] : numbers) told(mine, number);
     }
 

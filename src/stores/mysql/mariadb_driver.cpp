@@ -170,8 +170,9 @@ public:
     interest wants() const override {
         if (awaits_greeting_) return {.read = true};
         // A result may be there as soon as a statement was sent, and is to be taken: a socket is writable at once.
-        if (goes_on_ == nullptr) return {.read = is_ == state::up, .write = !results_.empty()};
-        return {.read = (waits_for_ & MYSQL_WAIT_READ) != 0, .write = (waits_for_ & MYSQL_WAIT_WRITE) != 0};
+        const bool arrived = !results_.empty() || !told_.empty();
+        if (goes_on_ == nullptr) return {.read = is_ == state::up, .write = arrived};
+        return {.read = (waits_for_ & MYSQL_WAIT_READ) != 0, .write = arrived || (waits_for_ & MYSQL_WAIT_WRITE) != 0};
     }
     void advance() override;
     bool ready() const override { return is_ == state::up && goes_on_ == nullptr; }
@@ -291,7 +292,8 @@ void mariadb_driver::go_on(int ready) {
 
 void mariadb_driver::advance() {
     if (is_ == state::lost || mysql_ == nullptr) return;
-    if (goes_on_ == nullptr) return results_.empty() ? look_at_idle() : void();
+    if (!results_.empty() || !told_.empty()) return;
+    if (goes_on_ == nullptr) return look_at_idle();
     int ready = waits_for_ & (MYSQL_WAIT_READ | MYSQL_WAIT_WRITE);
     if (awaits_greeting_ && !greeting_is_fine()) return;
     if (is_ == state::connecting) {  // where it believes what it is told

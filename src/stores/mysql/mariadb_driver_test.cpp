@@ -66,6 +66,32 @@ TEST_F(mariadb_driver, returns_the_rows_of_a_routine) {
     }
 }
 
+// It may be there as soon as the statement was sent, and then nothing more arrives for as long as that runs.
+TEST_F(mariadb_driver, wants_to_be_asked_when_a_statement_that_still_runs_has_told_something) {
+    driver_run db{how()};
+    const sql::statement make{"CREATE PROCEDURE p() BEGIN SELECT 'told'; DO SLEEP(0.01); END"};
+    const sql::statement call{.text = "CALL p()", .tells = true};
+    ASSERT_TRUE(db.run(make).how.ok());
+    for (int i = 0; i < 100; ++i) {
+        db->send(call, {});
+        std::optional<sql::notification> told;
+        std::optional<sql::result> ended;
+        while (!ended) {
+            const bool to_be_taken = db->wants().write;
+            const bool had_told = told.has_value();
+            if (!told) told = db->next_notification();
+            if (told && !had_told) {
+                EXPECT_TRUE(to_be_taken);
+            }
+            ended = db->next_result();
+            ASSERT_TRUE(ended || db.step());
+        }
+        ASSERT_TRUE(ended->how.ok()) << ended->how.detail;
+        ASSERT_TRUE(told);
+        EXPECT_EQ(told->payload, "told");
+    }
+}
+
 TEST_F(mariadb_driver, goes_on_after_an_error_of_a_statement) {
     driver_run db{how()};
     const sql::statement missing{"SELECT 1 FROM not_there WHERE a=?"};

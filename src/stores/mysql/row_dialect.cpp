@@ -14,7 +14,9 @@ namespace {
 //   NEXT_NUMBER  takes the next number of the stripe, with the name locked
 //   LINE(until)  reads the line up to a place, see sql/row_line.cpp
 //   DEAD(n)      the client with the session n has lost its connection: nobody has its lock, 'mortise.' and the number
-//   TELL         wakes the clients that were granted something, after the commit. @mortise_told: their sessions, or NULL
+//   TELL         wakes the clients that were granted something, after the commit. @mortise_told: their sessions, or NULL.
+//                @mortise_mine: what the caller itself was granted, if it is answered that; else NULL, and it is woken like others
+//   GRANTED(n)   notes that the claim v_id of v_session was granted with the number n; BYTES(n) are eight
 //
 // A claim has a lock of its own on the connection of its client, 'm:' and its id, for which the one behind it waits. But one that
 // waits before another of the same client has none, since nobody else waits for it: a connection with thousands of locks is slow.
@@ -129,12 +131,13 @@ BEGIN
                     UPDATE mortise_claims SET seq = v_number, place = stands, confirmed = 2, expires = p_now + v_grace,
                         since = p_now WHERE seq = v_seq;
                     UPDATE mortise_floors SET floor = v_number WHERE name = p_name;
-                    SET v_floor = v_number, @mortise_told = CONCAT_WS(',', @mortise_told, v_session);
+                    SET v_floor = v_number;
+                    GRANTED(v_number)
                 ELSEIF v_id <=> p_me THEN
                     SET o_mine = 1;
                 ELSE
                     UPDATE mortise_claims SET confirmed = 2, expires = p_now + v_grace, since = p_now WHERE seq = v_seq;
-                    SET @mortise_told = CONCAT_WS(',', @mortise_told, v_session);
+                    GRANTED(v_seq)
                 END IF;
             END IF;
             SET v_seq = NULL;
@@ -184,7 +187,7 @@ enter_body: BEGIN
     IF @mortise_session IS NULL OR @mortise_session <> p_session THEN
         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'another session answers: a pooler shares connections';
     END IF;
-    SET @mortise_told = NULL, @mortise_awake = NULL, @mortise_wakes = NULL, @mortise_stripe = v_stripe;
+    SET @mortise_told = NULL, @mortise_mine = NULL, @mortise_awake = NULL, @mortise_wakes = NULL, @mortise_stripe = v_stripe;
     START TRANSACTION;
     UPDATE mortise_stripes SET number = LAST_INSERT_ID(number + 1),
         floored = (@mortise_floored := floored OR p_instead IS NOT NULL) WHERE stripe = v_stripe;
@@ -255,7 +258,8 @@ leave_body: BEGIN
     DECLARE v_all LONGBLOB DEFAULT '';
     DECLARE i INT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-    SET @mortise_told = NULL, @mortise_awake = NULL, @mortise_wakes = 1, @mortise_simple = NULL, @mortise_stripe = v_stripe, v_id = SUBSTRING(p_records, 1, 16);
+    SET @mortise_told = NULL, @mortise_mine = x'', @mortise_awake = NULL, @mortise_wakes = 1, @mortise_simple = NULL,
+        @mortise_stripe = v_stripe, v_id = SUBSTRING(p_records, 1, 16);
     START TRANSACTION;
     SELECT s.floored, c.seq, c.stands, c.expires, c.name = p_name AND c.confirmed > 0 AND c.capacity = 1 AND c.instead_of IS NULL
         INTO v_floored, v_seq, v_stands, v_expires, v_simple
@@ -269,17 +273,18 @@ leave_body: BEGIN
                 2, confirmed),
             expires = IF(@mortise_simple, v_now + grace, expires),
             since = IF(@mortise_simple, v_now, since),
-            session = (@mortise_told := session)
+            session = (@mortise_told := session),
+            pid = IF(session = p_session AND (@mortise_mine := CONCAT(id, BYTES(seq))) IS NULL, pid, pid)
             WHERE name = p_name AND swaps = 0 AND stands > v_stands ORDER BY stands LIMIT 1;
         IF @mortise_simple IS NULL OR @mortise_simple THEN
             COMMIT;
             SET v_other = IS_USED_LOCK(CONCAT('v:', HEX(v_id))),
                 @mortise_awake = IF(RELEASE_LOCK(CONCAT('m:', HEX(v_id))), v_other, NULL);
-            TELL
-            SELECT '10', @mortise_simple IS NOT NULL;
+            IF @mortise_told <> p_session THEN CALL mortise_tell(); END IF;
+            SELECT '10', @mortise_simple IS NOT NULL, @mortise_mine;
             LEAVE leave_body;
         END IF;
-        SET @mortise_told = NULL, v_all = '10', i = 1;
+        SET @mortise_told = NULL, @mortise_mine = x'', v_all = '10', i = 1;
     END IF;
     WHILE i < LENGTH(p_records) DIV 24 DO
         SET v_id = SUBSTRING(p_records, 1 + 24 * i, 16), v_seq = NULL, v_there = 0, v_took = 0, v_instead = NULL,
@@ -315,7 +320,7 @@ leave_body: BEGIN
         IF RELEASE_LOCK(CONCAT('m:', HEX(v_id))) THEN SET @mortise_awake = CONCAT_WS(',', @mortise_awake, v_other); END IF;
     END WHILE;
     TELL
-    SELECT v_all, v_room IS NOT NULL;
+    SELECT v_all, v_room IS NOT NULL, @mortise_mine;
 END)sql",
     // Wakes the sessions in @mortise_told, but for connections in @mortise_awake. One that belongs to another user cannot be, and finds out by itself.
     R"sql(CREATE PROCEDURE IF NOT EXISTS mortise_tell()
@@ -345,7 +350,7 @@ BEGIN
         WHILE i < LENGTH(p_ids) DIV 16 DO
             SET v_id = SUBSTRING(p_ids, 1 + 16 * i, 16), v_number = NULL, i = i + 1;
             SELECT IF(confirmed > 0, seq, 0) INTO v_number FROM mortise_claims WHERE id = v_id AND (confirmed > 0 OR swaps = 1);
-            IF v_number IS NOT NULL THEN SET v_all = CONCAT(v_all, v_id, UNHEX(LPAD(HEX(v_number), 16, '0'))); END IF;
+            IF v_number IS NOT NULL THEN SET v_all = CONCAT(v_all, v_id, BYTES(v_number)); END IF;
         END WHILE;
         IF v_over THEN
             SELECT CONCAT(v_all, '.');
@@ -487,10 +492,16 @@ END)sql",
 
 constexpr std::string_view now_us = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)";
 constexpr std::string_view lock_name =
-    "SET @mortise_told = NULL, @mortise_awake = NULL, @mortise_wakes = NULL; START TRANSACTION; SELECT stripe, floored "
+    "SET @mortise_told = NULL, @mortise_mine = NULL, @mortise_awake = NULL, @mortise_wakes = NULL; START TRANSACTION; "
+    "SELECT stripe, floored "
     "INTO @mortise_stripe, v_floored "
     "FROM mortise_stripes WHERE stripe = CRC32(p_name) % 1024 FOR UPDATE;";
 constexpr std::string_view tell = "IF @mortise_told IS NOT NULL THEN CALL mortise_tell(); END IF;";
+constexpr std::string_view granted =
+    "IF v_session = p_session AND @mortise_mine IS NOT NULL THEN SET @mortise_mine = CONCAT(@mortise_mine, v_id, "
+    "BYTES($)); "
+    "ELSE SET @mortise_told = CONCAT_WS(',', @mortise_told, v_session); END IF;";
+constexpr std::string_view bytes = "UNHEX(LPAD(HEX($), 16, '0'))";
 constexpr std::string_view next_number =
     "UPDATE mortise_stripes SET number = LAST_INSERT_ID(number + 1) WHERE stripe = @mortise_stripe; "
     "SET v_number = LAST_INSERT_ID() * 1024 + @mortise_stripe;";
@@ -523,11 +534,20 @@ std::string filled_in(std::string_view text) {
     replace("LINE(v_until)", line);
     replace("COLUMNS", line_columns);
     replace("LEFT_US", left_us);
-    for (auto at = made.find("DEAD("); at != made.npos; at = made.find("DEAD(", at)) {
-        const auto end = made.find(')', at);
-        const std::string session = made.substr(at + 5, end - at - 5);
-        made.replace(at, end + 1 - at, "IS_USED_LOCK(CONCAT('mortise.', HEX(" + session + "))) IS NULL");
-    }
+    // With an argument, which `by` has as $.
+    const auto replace_call = [&](const std::string& what, std::string_view by) {
+        for (auto at = made.find(what + "("); at != made.npos; at = made.find(what + "(", at)) {
+            const auto from = at + what.size() + 1;
+            const auto end = made.find(')', from);
+            const std::string argument = made.substr(from, end - from);
+            std::string text{by};
+            text.replace(text.find('$'), 1, argument);
+            made.replace(at, end + 1 - at, text);
+        }
+    };
+    replace_call("GRANTED", granted);
+    replace_call("BYTES", bytes);
+    replace_call("DEAD", "IS_USED_LOCK(CONCAT('mortise.', HEX($))) IS NULL");
     replace("NOW_US", now_us);
     replace("LOCK_NAME", lock_name);
     replace("NEXT_NUMBER", next_number);

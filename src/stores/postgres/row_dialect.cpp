@@ -223,7 +223,7 @@ END $$;
 -- the client is told: after a crash of the server the claim would be there until it expires. First it tries what is usual: a lock
 -- for one is released, and nobody is there, or whoever is next wants the same.
 CREATE OR REPLACE FUNCTION @leave(p_name bytea, p_records bytea, p_session bigint)
-RETURNS TABLE (told text, others bigint) LANGUAGE plpgsql AS $$
+RETURNS TABLE (told text, others bigint, mine bytea) LANGUAGE plpgsql AS $$
 DECLARE
     locked text;
     was_there bigint;
@@ -257,7 +257,11 @@ BEGIN
             ELSIF NOT e.odd AND e.confirmed = 0 AND e.capacity = 1 AND e.place = 0
                 AND (e.session = p_session OR NOT pg_try_advisory_xact_lock(e.session)) THEN
                 UPDATE @claims c SET confirmed = 2, expires = now + c.grace, since = now WHERE c.seq = e.seq;
-                locked := pg_notify('mortise_' || to_hex(e.session), 'g' || encode(e.id, 'hex') || e.seq::text);
+                IF e.session = p_session THEN
+                    mine := e.id || int8send(e.seq);
+                ELSE
+                    locked := pg_notify('mortise_' || to_hex(e.session), 'g' || encode(e.id, 'hex') || e.seq::text);
+                END IF;
                 RETURN NEXT;
                 RETURN;
             END IF;

@@ -39,8 +39,6 @@ constexpr std::chrono::seconds usual_lease{30};
 // client's session ends, the server need not keep it longer either.
 constexpr milliseconds push_trust{900};
 
-constexpr std::size_t most_removals = 500;  // in one statement
-
 // How long a client that goes waits for its claims to leave. They would expire.
 constexpr milliseconds last_wait{250};
 
@@ -52,18 +50,6 @@ std::int64_t number_at(const result& answer, std::size_t column) {
     if (answer.rows.empty() || answer.rows.front().size() <= column) return 0;
     const auto* number = std::get_if<std::int64_t>(&answer.rows.front()[column]);
     return number != nullptr ? *number : 0;
-}
-
-// See row_dialect::leave.
-std::string removal_record(const claim_id& id, std::int64_t mark) {
-    std::string record = bytes_of(id);
-    for (int shift = 56; shift >= 0; shift -= 8)
-        record.push_back(static_cast<char>(static_cast<std::uint64_t>(mark) >> shift));
-    return record;
-}
-
-bool others_in(const result& answer) {
-    return number_at(answer, 1) != 0;
 }
 
 value optional_id(const claim_id& id) {
@@ -105,7 +91,7 @@ void remove_elsewhere(const std::shared_ptr<const row_parts>& parts, std::string
         parts->rows->run(parts->dialect.leave, std::move(bound),
                          [done = std::move(done)](const result& answer) mutable {
                              using enum spi::release_answer;
-                             done(!answer.how.ok() ? unknown : others_in(answer) ? taken_over : expired);
+                             done(!answer.how.ok() ? unknown : removal_answer{answer}.others ? taken_over : expired);
                          });
     });
 }
@@ -174,14 +160,17 @@ void row_claims::look(const claim_id& id) {
     run(claim, claim->machine.woken(), later);
 }
 
-// As if the line was read. A grant whose time cannot be told well enough is confirmed by a look.
 void row_claims::pushed(const claim_id& id, std::uint64_t counter) {
     if (closed_) return;
     deferred_calls later;
     const std::scoped_lock guard{mutex_};
-    const row_claim_ptr claim = known(id);
-    if (!claim) return;
-    const spi::time_point ungranted = waiters_.ungranted_at(*claim);
+    if (const row_claim_ptr claim = known(id)) granted(claim, counter, waiters_.ungranted_at(*claim), later);
+}
+
+// By somebody else's statement, after the time `ungranted`. As if the line was read; a grant whose time cannot be told well enough
+// is confirmed by a look.
+void row_claims::granted(const row_claim_ptr& claim, std::uint64_t counter, spi::time_point ungranted,
+                         deferred_calls& later) {
     const bool ready = claim->machine.is() == phase::waiting && !claim->machine.busy();
     claim->look_due = true;
     const machine::actions next = claim->machine.woken();
@@ -256,9 +245,8 @@ void row_claims::request(const row_claim_ptr& claim, const action& what, deferre
         case action_kind::read:
             return read(claim, what.ticket, later);
         case action_kind::exchange:
-            return exchange(claim, what, *line, later);
         case action_kind::stamp:
-            return stamp(claim, what, *line, later);
+            return move(claim, what, *line, later);
         case action_kind::confirm:
             return confirm(claim, what.ticket, later);
         case action_kind::remove:
@@ -292,9 +280,7 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
         case action_kind::watch:
             waiters_.add(*claim);
             if (!waker_ || !waiters_.is_near(*claim)) return;
-            if (waker_->watch(id, what.verdict->watch.empty() ? claim_id{} : what.verdict->watch.front(),
-                              claim->ungranted))
-                later([this, id] { look(id); });
+            if (waker_->watch(id, foreign_before(*what.verdict), claim->ungranted)) later([this, id] { look(id); });
             return;
         case action_kind::unwatch:
             waiters_.remove(*claim);
@@ -315,6 +301,12 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
         default:  // a hold is not watched: the server tells, or the next renewal does
             return;
     }
+}
+
+// When a claim of this client leaves, the answer tells who is granted.
+claim_id row_claims::foreign_before(const base::line_verdict& verdict) const {
+    const claim_id before = verdict.watch.empty() ? claim_id{} : verdict.watch.front();
+    return known(before) ? claim_id{} : before;
 }
 
 // ---- statements
@@ -409,31 +401,26 @@ void row_claims::line_read(const row_claim_ptr& claim, ticket of, std::int64_t m
              });
 }
 
-// Right only if nothing has changed of what judge() looked at: else the line is read again.
-void row_claims::exchange(const row_claim_ptr& claim, const action& what, const row_line& line, deferred_calls& later) {
-    if (const row_claim_ptr old = known(claim->entry.instead_of)) old->machine.yield();
-    std::string guards;
-    for (const claim_id& id : what.verdict->guards) guards += bytes_of(id);
-    move(claim, what, claim->entry.instead_of, std::move(guards), line.floor, later);
-}
-
-// To its own place. An exchange went before it, so that its number is too small for a token.
-void row_claims::stamp(const row_claim_ptr& claim, const action& what, const row_line& line, deferred_calls& later) {
-    move(claim, what, claim->entry.id, bytes_of(claim->entry.id), line.floor, later);
-}
-
-void row_claims::move(const row_claim_ptr& claim, const action& what, const claim_id& to_place_of, std::string guards,
-                      std::uint64_t floor, deferred_calls& later) {
+// An exchange takes the place of a hold; a claim that is stamped, because an exchange went before it and its number is too small for a
+// token, its own. Right only if nothing has changed of what judge() looked at: else the line is read again.
+void row_claims::move(const row_claim_ptr& claim, const action& what, const row_line& line, deferred_calls& later) {
+    const bool exchanges = what.what == action_kind::exchange;
+    const claim_id& place_of = exchanges ? claim->entry.instead_of : claim->entry.id;
+    const row_claim_ptr old = exchanges ? known(place_of) : nullptr;
+    if (old) old->machine.yield();
+    std::string guards = exchanges ? std::string{} : bytes_of(place_of);
+    if (exchanges)
+        for (const claim_id& id : what.verdict->guards) guards += bytes_of(id);
     values bound{claim->name,
                  bytes_of(claim->entry.id),
-                 bytes_of(to_place_of),
+                 bytes_of(place_of),
                  std::move(guards),
-                 static_cast<std::int64_t>(floor),
+                 static_cast<std::int64_t>(line.floor),
                  parts_->session,
                  microseconds_of(claim->lease)};
     ask(claim, what.ticket, parts_->dialect.move, std::move(bound), later,
-        [claim, of = what.ticket, exchanges = what.what == action_kind::exchange, sent = parts_->context.clock.now()](
-            row_claims& self, const result& answer, deferred_calls& after) {
+        [claim, of = what.ticket, exchanges, sent = parts_->context.clock.now()](row_claims& self, const result& answer,
+                                                                                 deferred_calls& after) {
             const auto counter = static_cast<std::uint64_t>(number_at(answer, 0));
             if (counter == 0) return self.run(claim, claim->machine.changed(of), after);
             claim->confirmed = true;
@@ -460,38 +447,29 @@ void row_claims::confirm(const row_claim_ptr& claim, ticket of, deferred_calls& 
 
 void row_claims::remove(const row_claim_ptr& claim, const action& what, deferred_calls& later) {
     const std::int64_t mark = what.late ? marked_for.count() : claim->detached ? -remembered_for.count() : 0;
-    removals& all = leaving_[claim->name];
-    all.waiting.push_back({claim, what.ticket, mark});
-    if (all.sent.empty()) send_removals(claim->name, later);
+    if (leaving_.add({claim, what.ticket, mark})) send_removals(claim->name, later);
 }
 
 void row_claims::send_removals(const std::string& name, deferred_calls& later) {
-    removals& all = leaving_[name];
-    const std::size_t count = std::min(all.waiting.size(), most_removals);
-    const auto end = all.waiting.begin() + static_cast<std::ptrdiff_t>(count);
-    all.sent.assign(all.waiting.begin(), end);
-    all.waiting.erase(all.waiting.begin(), end);
-    std::string records;
-    for (const removal& one : all.sent) records += removal_record(one.claim->entry.id, one.mark);
-    later([this, bound = values{name, std::move(records), parts_->session}, name]() mutable {
+    std::string records = leaving_.begin(name);
+    if (records.empty()) return;
+    later([this, bound = values{name, std::move(records), parts_->session}, name,
+           sent = parts_->context.clock.now()]() mutable {
         parts_->rows->run(parts_->dialect.leave, std::move(bound),
-                          [weak = weak_from_this(), name = std::move(name)](const result& answer) {
+                          [weak = weak_from_this(), name = std::move(name), sent](const result& answer) {
                               const auto self = weak.lock();
                               if (!self || self->closed_) return;
                               deferred_calls after;
                               const std::scoped_lock guard{self->mutex_};
-                              self->removed(name, answer, after);
+                              self->removed(name, answer, sent, after);
                           });
     });
 }
 
-void row_claims::removed(const std::string& name, const result& answer, deferred_calls& later) {
-    const std::string digits(answer.rows.empty() ? std::string_view{} : bytes_in(answer.rows.front().front()));
-    const std::vector<removal> sent = std::exchange(leaving_[name].sent, {});
-    if (leaving_[name].waiting.empty())
-        leaving_.erase(name);
-    else
-        send_removals(name, later);
+void row_claims::removed(const std::string& name, const result& answer, spi::time_point asked, deferred_calls& later) {
+    const std::vector<row_removals::removal> sent = leaving_.end(name);
+    const removal_answer says{answer};
+    send_removals(name, later);
     for (std::size_t i = 0; i < sent.size(); ++i) {
         const auto& [claim, of, mark] = sent[i];
         if (!answer.how.ok()) {
@@ -499,12 +477,16 @@ void row_claims::removed(const std::string& name, const result& answer, deferred
             continue;
         }
         claim->confirmed = claim->pushed = false;
-        const bool told = digits.size() >= 2 * i + 2;
         run(claim,
-            claim->machine.removed(of, {.was_there = told && digits[2 * i] == '1',
-                                        .took_place = told && digits[2 * i + 1] == '1',
-                                        .others = others_in(answer)}),
+            claim->machine.removed(
+                of, {.was_there = says.was_there(i), .took_place = says.took_place(i), .others = says.others}),
             later);
+    }
+    for (const auto& [id, counter] : says.granted) {
+        const row_claim_ptr claim = known(id);
+        if (!claim) continue;
+        if (claim->entry.capacity == 1) waiters_.found_waiting(*claim, asked);  // and what is behind it was not granted
+        granted(claim, counter, asked, later);
     }
 }
 
@@ -542,11 +524,11 @@ void row_claims::close() noexcept {
     if (closed_.exchange(true)) return;
     if (waker_) waker_->close();
     std::unordered_map<claim_id, row_claim_ptr> all;
-    std::unordered_map<std::string, removals> unanswered;  // who released them is told no more, and keeps nothing
+    row_removals unanswered;  // who released them is told no more, and keeps nothing
     {
         const std::scoped_lock guard{mutex_};
         all.swap(claims_);
-        unanswered.swap(leaving_);
+        std::swap(unanswered, leaving_);
     }
     const auto open = std::make_shared<std::atomic<std::size_t>>(0);
     connection& line = parts_->rows->line();

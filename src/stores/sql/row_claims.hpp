@@ -8,6 +8,7 @@
 #include "stores/sql/row_claim.hpp"
 #include "stores/sql/row_line.hpp"
 #include "stores/sql/row_parts.hpp"
+#include "stores/sql/row_removals.hpp"
 #include "stores/sql/row_waiters.hpp"
 #include "stores/sql/row_waker.hpp"
 
@@ -61,15 +62,14 @@ private:
     void read(const row_claim_ptr& claim, ticket of, deferred_calls& later);
     void line_read(const row_claim_ptr& claim, ticket of, std::int64_t most, const result& answer, spi::time_point sent,
                    deferred_calls& later);
-    void exchange(const row_claim_ptr& claim, const action& what, const row_line& line, deferred_calls& later);
-    void stamp(const row_claim_ptr& claim, const action& what, const row_line& line, deferred_calls& later);
-    void move(const row_claim_ptr& claim, const action& what, const claim_id& to_place_of, std::string guards,
-              std::uint64_t floor, deferred_calls& later);
+    void move(const row_claim_ptr& claim, const action& what, const row_line& line, deferred_calls& later);
     void confirm(const row_claim_ptr& claim, ticket of, deferred_calls& later);
     void remove(const row_claim_ptr& claim, const action& what, deferred_calls& later);
     void send_removals(const std::string& name, deferred_calls& later);
-    void removed(const std::string& name, const result& answer, deferred_calls& later);
+    void removed(const std::string& name, const result& answer, spi::time_point asked, deferred_calls& later);
+    void granted(const row_claim_ptr& claim, std::uint64_t counter, spi::time_point ungranted, deferred_calls& later);
     void watch_next(const std::string& name, deferred_calls& later);
+    claim_id foreign_before(const base::line_verdict& verdict) const;
     void old_gone(const row_claim_ptr& claim, deferred_calls& later);
     void retry_later(const row_claim_ptr& claim, spi::duration pause);
     row_claim_ptr known(const claim_id& id) const;
@@ -86,17 +86,7 @@ private:
     std::unordered_map<claim_id, row_claim_ptr> claims_;
     row_waiters waiters_;
 
-    // One statement a name is under way, and takes all along that have come meanwhile.
-    struct removal {
-        row_claim_ptr claim;
-        ticket of;
-        std::int64_t mark;
-    };
-    struct removals {
-        std::vector<removal> sent{};
-        std::vector<removal> waiting{};
-    };
-    std::unordered_map<std::string, removals> leaving_;
+    row_removals leaving_;
     // Many: those of all names, and a client can release thousands of locks a second.
     base::ended_claims<std::size_t{1} << 16> released_;
 };

@@ -38,7 +38,8 @@ struct row_dialect {
     statement confirm{};  // id, lease: its number, or 0
     // name, records, session. A record is an id and its mark, 16 and 8 bytes: if the mark is positive the id cannot enter for so
     // long; if it is negative and the claim was there, for -mark. Answers two digits for each, was there and took a place, in one
-    // text; and whether others are there.
+    // text; whether others are there; and what it has granted to claims of the same session, which is told of nothing else then:
+    // ids and numbers, 16 and 8 bytes each.
     statement leave{};
     statement move{};   // name, id, old id, guards, floor, session, lease: its new number, or 0
     statement renew{};  // ids and leases, 16 and 8 bytes each: the ids that were renewed

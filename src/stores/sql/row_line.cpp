@@ -76,6 +76,17 @@ std::vector<claim_id> ids_in(const result& answer) {
     return all;
 }
 
+std::vector<std::pair<claim_id, std::uint64_t>> numbered_ids_in(std::string_view records) {
+    constexpr std::size_t size = 24;
+    std::vector<std::pair<claim_id, std::uint64_t>> all;
+    for (; records.size() >= size; records.remove_prefix(size)) {
+        std::uint64_t number = 0;
+        for (const char one : records.substr(16, 8)) number = number << 8 | static_cast<unsigned char>(one);
+        all.emplace_back(id_in(records.substr(0, 16)), number);
+    }
+    return all;
+}
+
 claim_id id_in_hex(std::string_view hex) {
     claim_id read{};
     if (hex.size() != 32) return read;

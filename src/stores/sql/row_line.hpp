@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace mortise::inline v0::stores::sql {
@@ -49,6 +50,7 @@ std::string bytes_of(const claim_id& id);
 claim_id id_in(std::string_view bytes);
 claim_id id_in(const value& bytes);
 std::vector<claim_id> ids_in(const result& answer);  // of the first column: one a row, or several
+std::vector<std::pair<claim_id, std::uint64_t>> numbered_ids_in(std::string_view records);  // 16 and 8 bytes each
 claim_id id_in_hex(std::string_view hex);
 
 }  // namespace mortise::inline v0::stores::sql
