@@ -112,13 +112,14 @@ void bound_claims::run(bound_table::action& one) {
     const claim_id id = one.id;
     switch (one.what) {
         case action_kind::take:
-            sql::reading_callers::about_to_ask(sessions_->line_of(one.where));
+            sql::reading_callers::about_to_ask(id, sessions_->line_of(one.where));
             return sessions_->take(one, [this, id](const bound_table::taken& how) {
                 then([&](spi::time_point now) { return table_.took(id, how, now); });
             });
         case action_kind::stop:
             return sessions_->stop(one.where);
         case action_kind::stamp:
+            sql::reading_callers::about_to_ask(id, sessions_->shared_line());
             return sessions_->stamp(one, [this, id](const bound_table::taken& how) {
                 then([&](spi::time_point) { return table_.stamped(id, how); });
             });
@@ -127,10 +128,11 @@ void bound_claims::run(bound_table::action& one) {
             const auto check = [this, id, sent, was = one.session](std::optional<std::int64_t> session) {
                 then([&](spi::time_point now) { return table_.confirmed(id, session == was, sent, now); });
             };
+            sql::reading_callers::about_to_ask(id, sessions_->line_of(one.where));
             return sessions_->ping(place{one.where}, check);
         }
         case action_kind::free:
-            sql::reading_callers::about_to_ask(sessions_->line_of(one.where));
+            sql::reading_callers::about_to_ask(id, sessions_->line_of(one.where));
             return sessions_->free(one,
                                    [this, id] { then([&](spi::time_point now) { return table_.freed(id, now); }); });
         case action_kind::look:

@@ -178,8 +178,9 @@ void bound_sessions::took(const action& what, std::int64_t number, bool may_make
 
 void bound_sessions::stamp(const action& what, unique_function<void(taken)> done) {
     ask(says_.stamp, {what.name, what.session, context_.host, context_.pid, what.label},
-        [this, done = std::move(done)](const sql::result& got) mutable {
+        [this, where = what.where, session = what.session, done = std::move(done)](const sql::result& got) mutable {
             if (!got.how.ok()) return done(failed(got.how));
+            note_token(where, session, got.inserted);
             done({.is = verdict::yes, .counter = got.inserted});
         });
 }
@@ -217,42 +218,21 @@ void bound_sessions::stop(place where) {
 // ---- freeing it
 
 void bound_sessions::free(const action& what, unique_function<void()> done) {
-    struct parts {
-        int missing = 1;
-        std::mutex mutex;
-        unique_function<void()> done;
-    };
-    const auto both = std::make_shared<parts>();
-    both->done = std::move(done);
-    const auto answered = [both] {
-        {
-            const std::scoped_lock guard{both->mutex};
-            if (--both->missing > 0) return;
-        }
-        both->done();
-    };
-    const bool get_lock = settings_.by == strategy::get_lock;
-    const bool recorded = !get_lock && what.counter != 0;
-    if (recorded) both->missing = 2;
+    const sql::values bound = settings_.by == strategy::get_lock ? sql::values{what.name} : sql::values{};
     line_of(what.where)
-        ->run(says_.free, get_lock ? sql::values{what.name} : sql::values{},
-              [this, what, get_lock, answered](const sql::result& got) {
-                  // A KILL QUERY that came late ends the next statement, which is this one.
-                  if (got.how.is == kind::conflict) {
-                      line_of(what.where)
-                          ->run(says_.free, get_lock ? sql::values{what.name} : sql::values{},
-                                [answered](const sql::result&) { answered(); });
-                      return;
-                  }
-                  if (!got.how.ok() && !cut_off(got.how)) line_of(what.where)->drop();
-                  answered();
-                  if (get_lock) sweep(what.where);
-                  forget_dead(what.counter);
-              });
-    if (!recorded) return;
-    sql::connection::will_wait(false);  // a caller waits for the other one
-    shared_->run(says_.forget, {static_cast<std::int64_t>(what.counter)},
-                 [answered](const sql::result&) { answered(); });
+        ->run(says_.free, bound, [this, what, bound, done = std::move(done)](const sql::result& got) mutable {
+            // A KILL QUERY that came late ends the next statement, which is this one.
+            if (got.how.is == kind::conflict) {
+                line_of(what.where)->run(says_.free, bound, [done = std::move(done)](const sql::result&) mutable {
+                    done();
+                });
+                return;
+            }
+            if (!got.how.ok() && !cut_off(got.how)) line_of(what.where)->drop();
+            done();
+            sweep(what.where);
+            forget_dead(what.counter);
+        });
 }
 
 void bound_sessions::note_token(place where, std::int64_t number, std::uint64_t token) {

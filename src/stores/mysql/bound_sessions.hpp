@@ -48,6 +48,7 @@ public:
     sql::connection& shared() { return *shared_; }
     // On which a caller that has just asked for something waits for the answer.
     std::shared_ptr<sql::connection> line_of(place where);
+    const std::shared_ptr<sql::connection>& shared_line() const { return shared_; }
     void close() noexcept;
 
 private:

@@ -124,7 +124,8 @@ void diagnose(const settings& how, sql::connection& server, spi::clock& clock, s
         server.run(variables_statement, {}, [all, &server, finish](const sql::result& listed) {
             for (const sql::values& row : listed.rows) all->seen.variables[text_of(row.at(0))] = text_of(row.at(1));
             // It deletes nothing, but only who may delete is let.
-            server.run(all->says.forget, {std::int64_t{0}}, [all, finish](const sql::result& tried) {
+            const std::int64_t none = 0;
+            server.run(all->says.forget_range, {none, none, none}, [all, finish](const sql::result& tried) {
                 using kind = sql::outcome::kind;
                 if (tried.how.is == kind::denied || tried.how.is == kind::foreign) all->seen.denied = tried.how.detail;
                 finish();

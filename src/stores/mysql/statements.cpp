@@ -9,9 +9,9 @@ std::string lock_of(const std::string& name) {
     return "CONCAT('mortise:', LEFT(SHA2(CONCAT(CAST(DATABASE() AS BINARY), '/', " + name + "), 256), 56))";
 }
 
-// A lock that each connection of for_update has of its own: whether it lives can be seen by it.
-std::string beacon_of(const std::string& session) {
-    return "CONCAT('mortise:session:', " + session + ")";
+// A lock that whoever has locked the row of a name has too: that it is held can be seen by it.
+std::string beacon_of(const std::string& name) {
+    return "CONCAT('mortise:row:', LEFT(SHA2(CONCAT(CAST(DATABASE() AS BINARY), '/', " + name + "), 256), 52))";
 }
 
 const std::string age = "TIMESTAMPDIFF(MICROSECOND, since, CURRENT_TIMESTAMP(6))";
@@ -25,14 +25,13 @@ bound_statements::bound_statements(strategy by)
       make_row{
           "/*M! SET STATEMENT innodb_lock_wait_timeout=0 FOR */ "
           "INSERT /*+ SET_VAR(innodb_lock_wait_timeout=1) */ IGNORE INTO mortise_rows(name) VALUES(?)"},
-      forget{"DELETE FROM mortise_holds WHERE token = ?"},
       forget_range{"DELETE FROM mortise_holds WHERE token BETWEEN ? AND ? AND session = ?"},
       stop{"KILL QUERY ?"},
       kill{"KILL ?"} {
     const bool get_lock = by == strategy::get_lock;
     // Whether the connection that made a record still has the lock.
     const std::string alive = get_lock ? "IS_USED_LOCK(" + lock_of("name") + ") = session"
-                                       : "IS_USED_LOCK(" + beacon_of("session") + ") = session";
+                                       : "IS_USED_LOCK(" + beacon_of("name") + ") = session";
     if (get_lock) {
         // One statement takes the lock and commits a token; nobody can get in between. Its first condition keeps it from a
         // connection that has silently taken another's place.
@@ -43,11 +42,12 @@ bound_statements::bound_statements(strategy by)
         take_now = take;
         free.text = "DO RELEASE_LOCK(" + lock_of("?") + ")";
     } else {
-        take.text = "SELECT CONNECTION_ID() FROM mortise_rows WHERE name = ? FOR UPDATE";
+        take.text = "SELECT CONNECTION_ID(), GET_LOCK(" + beacon_of("name") +
+                    ", 0) FROM mortise_rows WHERE name = ? FOR UPDATE";
         take_now.text = take.text + " NOWAIT";
-        free.text = "COMMIT";
+        // To switch autocommit on is to commit: so one statement frees both.
+        free.text = "SET autocommit = IF(RELEASE_ALL_LOCKS() IS NULL, 1, 1), autocommit = 0";
         greets.push_back({"SET autocommit = 0"});
-        greets.push_back({"DO GET_LOCK(" + beacon_of("CONNECTION_ID()") + ", 0)"});
         schema.push_back(
             {"CREATE TABLE IF NOT EXISTS mortise_rows("
              "name VARBINARY(200) NOT NULL PRIMARY KEY) ENGINE=InnoDB"});

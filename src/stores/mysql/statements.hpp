@@ -20,10 +20,9 @@ struct bound_statements {
     std::vector<sql::statement> greets;
 
     // On the one that all claims share.
-    sql::statement stamp;     // for_update: makes a token
-    sql::statement make_row;  // for_update
-    sql::statement forget;    // the record of a hold
-    sql::statement forget_range;
+    sql::statement stamp;         // for_update: makes a token
+    sql::statement make_row;      // for_update
+    sql::statement forget_range;  // records of holds that are over
     sql::statement forget_dead;
     sql::statement holder;
     sql::statement list;

@@ -100,7 +100,7 @@ sql::connection& advisory_sessions::aside() {
 
 // For what the calling thread may sleep for.
 sql::connection& advisory_sessions::on(session which) {
-    sql::reading_callers::about_to_ask(all_[which]->line);
+    sql::reading_callers::about_to_ask({}, all_[which]->line);
     return *all_[which]->line;
 }
 

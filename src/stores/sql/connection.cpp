@@ -297,11 +297,11 @@ void connection::tick() {
 
 // ---- who reads
 
-bool connection::wait(spi::sleeper& who) {
+bool connection::wait(spi::sleeper& who, bool (*leaves)()) {
     waits_soon = false;  // what the answers to others make it send is not what it waits for
     lock held{mutex_};
     while (true) {
-        if (who.is.load() == spi::sleeper::answered && !turn_.is_of(&who)) return true;
+        if ((who.is.load() == spi::sleeper::answered || leaves()) && !turn_.is_of(&who)) return true;
         if (turn_.free() && is_ == state::up) {
             turn_.take(&who);
             disarm();
@@ -314,12 +314,13 @@ bool connection::wait(spi::sleeper& who) {
         const auto polled = polled_copy_;
         const int descriptor = polled ? polled->is : -1;
         reads_for = &who;
-        while (from && from == line_ && is_ == state::up && who.is.load() != spi::sleeper::answered) {
+        const auto done = [&] { return who.is.load() == spi::sleeper::answered || leaves(); };
+        while (from && from == line_ && is_ == state::up && !done()) {
             if (from->wants().write) {  // a result may be there already
                 take(held);
                 send_all();
                 deliver(held);
-                if (from != line_ || who.is.load() == spi::sleeper::answered) continue;
+                if (from != line_ || done()) continue;
             }
             held.unlock();
             const bool readable = turn_.poll(descriptor);
@@ -333,7 +334,7 @@ bool connection::wait(spi::sleeper& who) {
         reads_for = nullptr;
         turn_.drop(&who);
         pass_on();
-        if (who.is.load() == spi::sleeper::answered) return true;
+        if (done()) return true;
     }
 }
 

@@ -75,8 +75,10 @@ public:
     // Breaks it: a statement that blocks in the server ends `unsure`. The next statement connects again.
     void drop();
 
-    // These as net::channel has them.
-    bool wait(spi::sleeper& who);
+    // These as net::channel has them. `leaves`: whether the caller wants to read another connection, since something that it has read
+    // here; then it returns although `who` is not answered.
+    bool wait(
+        spi::sleeper& who, bool (*leaves)() = [] { return false; });
     void nudge(const spi::sleeper& who) noexcept;
     static void will_wait(bool whether) noexcept;
     void serve(std::chrono::milliseconds at_most, const std::function<bool()>& enough);

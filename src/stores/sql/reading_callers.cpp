@@ -5,9 +5,11 @@
 namespace mortise::inline v0::stores::sql {
 namespace {
 
-// Of the calling thread: it will sleep, and on which connection it has asked.
+// Of the calling thread: it will sleep; on which connection it has asked, and for which claim; which one it reads.
 thread_local bool sleeps_soon = false;
 thread_local std::shared_ptr<connection> asked_on;
+thread_local claim_id asks_for;
+thread_local const connection* reads = nullptr;
 
 }  // namespace
 
@@ -17,25 +19,35 @@ void reading_callers::will_sleep(bool whether) noexcept {
     connection::will_wait(false);
 }
 
-void reading_callers::about_to_ask(const std::shared_ptr<connection>& line) {
-    if (sleeps_soon && !asked_on) asked_on = line;
-    connection::will_wait(sleeps_soon && asked_on == line);
+void reading_callers::about_to_ask(const claim_id& what_for, const std::shared_ptr<connection>& line) {
+    if (reads != nullptr) {
+        if (what_for != claim_id{} && what_for == asks_for && line.get() != reads) asked_on = line;
+    } else if (sleeps_soon && !asked_on) {
+        asked_on = line;
+        asks_for = what_for;
+    }
+    connection::will_wait((sleeps_soon || reads != nullptr) && asked_on == line);
 }
 
 void reading_callers::sleep(spi::sleeper& who) {
     sleeps_soon = false;
     connection::will_wait(false);
-    const std::shared_ptr<connection> line = std::exchange(asked_on, nullptr);
+    std::shared_ptr<connection> line = std::exchange(asked_on, nullptr);
     if (!line) {
         int was = spi::sleeper::awake;
         if (who.is.compare_exchange_strong(was, spi::sleeper::asleep)) who.is.wait(spi::sleeper::asleep);
         return;
     }
-    {
-        const std::scoped_lock guard{mutex_};
-        reading_[&who] = line;
+    while (line) {
+        {
+            const std::scoped_lock guard{mutex_};
+            reading_[&who] = line;
+        }
+        reads = line.get();
+        line->wait(who, [] { return asked_on != nullptr; });
+        line = std::exchange(asked_on, nullptr);
     }
-    line->wait(who);
+    reads = nullptr;
     const std::scoped_lock guard{mutex_};
     reading_.erase(&who);
 }

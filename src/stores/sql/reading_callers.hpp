@@ -3,11 +3,13 @@
 //
 //   will_sleep(true); ...; about_to_ask(line); line->run(...); ...; sleep(who)      of one thread
 //
-// The first statement of a thread that will sleep decides which connection it reads. The io thread reads all others.
+// The first statement of a thread that will sleep decides which connection it reads, and for which claim. If an answer that it reads
+// leads to a statement for the same claim on another connection, it reads that one next. The io thread reads all others.
 #pragma once
 
 #include "stores/sql/connection.hpp"
 
+#include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
 
@@ -25,8 +27,8 @@ public:
     void sleep(spi::sleeper& who);
     void wake(spi::sleeper& who) noexcept;
 
-    // Before each statement that a caller may wait for.
-    static void about_to_ask(const std::shared_ptr<connection>& line);
+    // Before each statement that a caller may wait for. Without a claim: what follows from an answer is not read by its caller.
+    static void about_to_ask(const claim_id& what_for, const std::shared_ptr<connection>& line);
 
 private:
     std::mutex mutex_;
