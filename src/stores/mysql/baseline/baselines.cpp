@@ -104,14 +104,16 @@ public:
         await_ = waiting_.prepare(await_grants().text);
     }
     void lock() override {
-        constexpr std::size_t of_ids = 3;  // in a line; the first comes first, and then the last ones
+        constexpr std::size_t of_ids = 3;  // in a line; the first comes first, and then the last ones, the very last before others
         id_ = sql::bytes_of(claim_id::random());
         const auto ids = line_.call(enter_,
                                     {name_, id_, session_, "1", "1", std::nullopt, "0", "30000000", "30000000",
-                                     "30000000", "bench", "0", "", "8"},
+                                     "30000000", "bench", "0", "", "64"},
                                     of_ids);
         if (ids.at(0) == id_) return;
-        const std::string before = ids.size() > 2 ? ids[2] : ids.front();
+        // Others may have come behind it by now.
+        const auto mine = std::find(ids.begin() + 1, ids.end(), id_);
+        const std::string before = mine != ids.end() && mine + 1 != ids.end() ? mine[1] : ids.front();
         const auto granted = [&] {
             const auto told = waiting_.call(await_, {session_, id_, before, "1"});
             return std::ranges::any_of(told, [](const std::string& one) { return one.size() > 1; });

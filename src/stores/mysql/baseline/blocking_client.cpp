@@ -5,8 +5,10 @@
 #include <mortise/error.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include <mariadb/mysql.h>
 
@@ -92,6 +94,9 @@ std::uint64_t blocking_client::run(std::size_t prepared, std::vector<std::string
 std::vector<std::string> blocking_client::call(std::size_t prepared, std::vector<std::optional<std::string>> bound,
                                                std::size_t column) {
     constexpr unsigned ended = 1317;
+    constexpr unsigned deadlock = 1213;
+    constexpr unsigned lock_timeout = 1205;
+    constexpr int most_conflicts = 10;
     MYSQL_STMT* const what = inside_->prepared.at(prepared);
     std::vector<MYSQL_BIND> binds(bound.size());
     for (std::size_t i = 0; i < bound.size(); ++i) {
@@ -103,6 +108,12 @@ std::vector<std::string> blocking_client::call(std::size_t prepared, std::vector
     mysql_stmt_bind_param(what, binds.data());
     std::vector<std::string> all;
     int more = mysql_stmt_execute(what);
+    for (int conflicts = 1; more > 0 && conflicts <= most_conflicts; ++conflicts) {
+        if (mysql_stmt_errno(what) != deadlock && mysql_stmt_errno(what) != lock_timeout) break;
+        mysql_rollback(inside_->mysql);
+        std::this_thread::sleep_for(std::chrono::milliseconds{conflicts});
+        more = mysql_stmt_execute(what);
+    }
     for (; more == 0; more = mysql_stmt_next_result(what)) {
         if (mysql_stmt_field_count(what) == 0) continue;
         std::vector<MYSQL_BIND> columns(mysql_stmt_field_count(what));

@@ -26,7 +26,8 @@ public:
     std::size_t prepare(const std::string& statement);
     // How many rows it changed.
     std::uint64_t run(std::size_t prepared, std::vector<std::string> bound);
-    // Of a routine: a column of all rows that it answers; none if it was ended by KILL QUERY.
+    // Of a routine: a column of all rows that it answers; none if it was ended by KILL QUERY. Repeated, rolled back, if it lost to
+    // others in a deadlock.
     std::vector<std::string> call(std::size_t prepared, std::vector<std::optional<std::string>> bound,
                                   std::size_t column = 0);
 
