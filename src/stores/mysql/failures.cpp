@@ -26,6 +26,8 @@ spi::claim_answer answer_of(const sql::outcome& how) {
             why.detail += "; locks need the primary";
             break;
         case kind::full:
+            why.reason = errc::exhausted;
+            break;
         case kind::exhausted:
             why.is = claim_is::unknown;
             why.reason = errc::exhausted;

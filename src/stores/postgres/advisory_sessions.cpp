@@ -147,8 +147,11 @@ advisory_sessions::lock_result advisory_sessions::failed(const sql::outcome& how
             why.is = claim_is::refused;
             why.reason = errc::unsupported;
             break;
-        case kind::exhausted:
         case kind::full:
+            why.is = claim_is::refused;
+            why.reason = errc::exhausted;
+            break;
+        case kind::exhausted:
             why.reason = errc::exhausted;
             break;
         default:

@@ -15,6 +15,7 @@ inline bool passes(const outcome& failed) {
     using enum outcome::kind;
     switch (failed.is) {
         case denied:
+        case full:  // for longer than anybody wants to wait
         case foreign:
         case refused:
         case exists:

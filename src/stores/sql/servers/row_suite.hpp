@@ -50,10 +50,12 @@ inline void survives_a_full_disk(const std::string& url, const testing::small_di
     std::string refused;
     for (int n = 0; n < 20'000 && refused.empty(); ++n) {
         attempt got = locks.try_acquire("n" + std::to_string(n));
-        if (got)
+        if (got) {
             all.push_back(*std::move(got));
-        else
-            refused = got.refusal().describe();
+            continue;
+        }
+        refused = got.refusal().describe();
+        EXPECT_EQ(got.reason(), errc::exhausted) << refused;
     }
     EXPECT_NE(refused.find(number), std::string::npos) << refused << " after " << all.size();
     for (const hold& one : all) ASSERT_TRUE(one.valid());
