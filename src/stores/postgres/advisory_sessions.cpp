@@ -1,6 +1,7 @@
 #include "stores/postgres/advisory_sessions.hpp"
 
 #include "base/text.hpp"
+#include "stores/postgres/advisory_statements.hpp"
 #include "stores/postgres/lock_key.hpp"
 #include "stores/postgres/pq_driver.hpp"
 #include "stores/sql/reading_callers.hpp"
@@ -28,10 +29,6 @@ constexpr const char* sequence = "mortise_tokens AS bigint MAXVALUE 180143985094
 const sql::statement move_on{
     "SELECT max(nextval(tokens.sequence)) FROM (SELECT to_regclass('mortise_tokens') AS sequence) AS tokens, "
     "generate_series(1, 1024) WHERE tokens.sequence IS NOT NULL"};
-const sql::statement try_statement{
-    "SELECT CASE WHEN pg_try_advisory_lock($1) THEN nextval('mortise_tokens') END, pg_backend_pid()"};
-const sql::statement wait_statement{"SELECT nextval('mortise_tokens'), pg_backend_pid() FROM pg_advisory_lock($1)"};
-const sql::statement unlock_statement{"SELECT CASE WHEN pg_backend_pid() = $2 THEN pg_advisory_unlock($1) END"};
 const sql::statement undo_statement{"SELECT pg_advisory_unlock($1)"};
 const sql::statement clear_statement{"SELECT pg_advisory_unlock_all()"};
 const sql::statement ping_statement{"SELECT pg_backend_pid()"};

@@ -1,6 +1,7 @@
 #include "stores/postgres/baseline/baselines.hpp"
 
 #include "base/text.hpp"
+#include "stores/postgres/advisory_statements.hpp"
 #include "stores/postgres/lock_key.hpp"
 #include "stores/postgres/pq_driver.hpp"
 #include "stores/postgres/row_dialect.hpp"
@@ -136,14 +137,16 @@ class advisory_end final : public baseline_end {
 public:
     advisory_end(const settings& config, const std::string& place)
         : key_{std::to_string(lock_key(config.schema + "-baseline", place))}, session_(config) {
-        session_.prepare("lock", "SELECT nextval('mortise_tokens') FROM pg_advisory_lock($1::bigint)");
-        session_.prepare("unlock", "SELECT pg_advisory_unlock($1::bigint)");
+        key_and_session_ = {key_.front(), session_.ask("SELECT pg_backend_pid()", {})};
+        session_.prepare("lock", wait_statement.text.c_str());
+        session_.prepare("unlock", unlock_statement.text.c_str());
     }
     void lock() override { session_.run("lock", key_); }
-    void unlock() override { session_.run("unlock", key_); }
+    void unlock() override { session_.run("unlock", key_and_session_); }
 
 private:
     const std::vector<std::string> key_;
+    std::vector<std::string> key_and_session_;
     blocking_session session_;
 };
 
