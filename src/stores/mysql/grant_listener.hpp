@@ -1,6 +1,6 @@
-// Hears of grants on a connection of its own, on which it sleeps in the server (mortise_await in row_dialect.cpp) until the claim
-// before one of those that are watched has left, or until somebody who grants another of them ends the statement (KILL QUERY). One
-// connection serves all names.
+// Hears of grants on a connection of its own, on which it sleeps in the server (mortise_await in session_routines.cpp) until the claim
+// before the first of those that are watched has left, then the next, or until somebody who grants another of them ends the statement
+// (KILL QUERY). One connection serves all names.
 //
 //   watch --> [asks] --rows: granted--> told
 //               | ^
@@ -28,7 +28,7 @@ public:
     grant_listener(connect make, std::int64_t session, spi::clock& clock, sql::row_woken told);
     ~grant_listener() override;
 
-    bool watch(const claim_id& mine, const claim_id& other, spi::time_point ungranted) override;
+    bool watch(const waiter& mine) override;
     void unwatch(const claim_id& mine) override;
     bool serves() const override;
     void close() noexcept override;

@@ -542,7 +542,7 @@ std::optional<sql::notification> mariadb_driver::next_notification() {
 }
 
 std::optional<sql::result> mariadb_driver::next_result() {
-    if (results_.empty()) return std::nullopt;
+    if (results_.empty() || !told_.empty()) return std::nullopt;  // what a statement tells comes before its end
     sql::result next = std::move(results_.front());
     results_.pop_front();
     return next;

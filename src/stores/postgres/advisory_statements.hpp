@@ -13,7 +13,6 @@ inline const sql::statement try_statement{
 inline const sql::statement wait_statement{
     "SELECT nextval('mortise_tokens'), pg_backend_pid() FROM pg_advisory_lock($1)"};
 // The lock's key, and the session that holds it.
-inline const sql::statement unlock_statement{
-    "SELECT CASE WHEN pg_backend_pid() = $2 THEN pg_advisory_unlock($1) END"};
+inline const sql::statement unlock_statement{"SELECT CASE WHEN pg_backend_pid() = $2 THEN pg_advisory_unlock($1) END"};
 
 }  // namespace mortise::inline v0::stores::postgres

@@ -115,7 +115,10 @@ void connection::take(lock& held) {
     const line from = line_;
     while (from == line_) {
         auto some = from->next_result();
-        if (!some || sent_.empty()) break;
+        if (!some || sent_.empty()) {
+            if (!take_notification()) break;
+            continue;
+        }
         request answered = std::move(sent_.front());
         sent_.pop_front();
         if (answered.greets) {
@@ -129,13 +132,14 @@ void connection::take(lock& held) {
             [done = std::move(answered.done), is = std::move(*some)]() mutable { done(std::move(is)); });
         if (elsewhere) return broke(held, std::move(why));
     }
-    while (from == line_) {
-        auto heard = from->next_notification();
-        if (!heard) break;
-        if (with_.notified)
-            calls_.emplace_back([this, told = std::move(*heard)]() mutable { with_.notified(std::move(told)); });
-    }
     if (from == line_ && from->is() == driver::state::lost) broke(held, from->trouble());
+}
+
+bool connection::take_notification() {
+    auto heard = line_->next_notification();
+    if (heard && with_.notified)
+        calls_.emplace_back([this, told = std::move(*heard)]() mutable { with_.notified(std::move(told)); });
+    return heard.has_value();
 }
 
 void connection::deliver(lock& held) {

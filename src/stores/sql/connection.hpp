@@ -108,6 +108,7 @@ private:
     void watch(const line& which);
     void send_all();
     void take(lock& held);
+    bool take_notification();
     void greeted(lock& held, const result& how);
     void broke(lock& held, outcome why);
     void deliver(lock& held);

@@ -37,6 +37,7 @@ struct row_claim {
     bool read_whole = false;         // what is near does not tell how it stands
     bool look_due = false;           // it has to be read anew, for something has happened
     std::uint64_t stands = 0;        // where it was seen in its line
+    claim_id before{};               // a claim of another client that was seen before it, or none
     spi::time_point ungranted{};     // when it was last found to wait
 
     std::vector<spi::reply<spi::claim_answer>> claimers{};

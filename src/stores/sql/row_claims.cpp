@@ -279,8 +279,9 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
             return claim->answer_release(what.released_as, later);
         case action_kind::watch:
             waiters_.add(*claim);
+            claim->before = foreign_before(*what.verdict);
             if (!waker_ || !waiters_.is_near(*claim)) return;
-            if (waker_->watch(id, foreign_before(*what.verdict), claim->ungranted)) later([this, id] { look(id); });
+            if (waker_->watch(waiting(*claim))) later([this, id] { look(id); });
             return;
         case action_kind::unwatch:
             waiters_.remove(*claim);
@@ -307,6 +308,13 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
 claim_id row_claims::foreign_before(const base::line_verdict& verdict) const {
     const claim_id before = verdict.watch.empty() ? claim_id{} : verdict.watch.front();
     return known(before) ? claim_id{} : before;
+}
+
+row_waker::waiter row_claims::waiting(const row_claim& claim) const {
+    return {.id = claim.entry.id,
+            .stands = claim.stands,
+            .before = claim.before,
+            .ungranted = waiters_.ungranted_at(claim)};
 }
 
 // ---- statements
@@ -496,7 +504,7 @@ void row_claims::watch_next(const std::string& name, deferred_calls& later) {
     const auto first = waiters_.first(name);
     for (const claim_id& id : waiters_.nearest(name)) {
         const row_claim_ptr claim = known(id);
-        if (!claim || !waker_->watch(id, {}, waiters_.ungranted_at(*claim))) continue;
+        if (!claim || !waker_->watch(waiting(*claim))) continue;
         if (id == first || claim->entry.capacity > 1) later([this, id] { look(id); });
     }
 }

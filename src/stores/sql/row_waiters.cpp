@@ -7,6 +7,7 @@ namespace mortise::inline v0::stores::sql {
 namespace {
 
 constexpr std::size_t near_the_front = 8;
+constexpr std::size_t watched_of_a_name = 4;
 
 }  // namespace
 
@@ -48,7 +49,7 @@ std::vector<claim_id> row_waiters::nearest(const std::string& name) const {
     if (found == names_.end()) return {};
     std::vector<claim_id> all = found->second.swaps;
     const auto& waiting = found->second.waiting;
-    std::size_t left = 2;
+    std::size_t left = watched_of_a_name;
     for (auto it = waiting.begin(); it != waiting.end() && left > 0; ++it, --left) all.push_back(it->second);
     return all;
 }

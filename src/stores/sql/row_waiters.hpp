@@ -27,7 +27,7 @@ public:
 
     std::optional<claim_id> first(const std::string& name) const;
 
-    // The first two: when one is granted, the other is next. And all that wait to replace a hold.
+    // The first few: when one is granted, another is next. And all that wait to replace a hold.
     std::vector<claim_id> nearest(const std::string& name) const;
     bool is_near(const row_claim& claim) const;
 

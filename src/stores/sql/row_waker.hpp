@@ -15,10 +15,17 @@ class row_waker {
 public:
     virtual ~row_waker() = default;
 
-    // Until it is not to be watched any more; a claim that is watched already may be again. `other`: the claim before it, or none.
-    // `ungranted`: a time at which it was not granted. True: it may have been since, and nobody would tell, so it is to be looked
-    // at. Calls nobody inside.
-    virtual bool watch(const claim_id& mine, const claim_id& other, spi::time_point ungranted) = 0;
+    // A claim that waits: where it stands, the claim before it, or none, and a time at which it was not granted.
+    struct waiter {
+        claim_id id{};
+        std::uint64_t stands = 0;
+        claim_id before{};
+        spi::time_point ungranted{};
+    };
+
+    // Until it is not to be watched any more; a claim that is watched already may be again. True: it may have been granted since,
+    // and nobody would tell, so it is to be looked at. Calls nobody inside.
+    virtual bool watch(const waiter& mine) = 0;
     virtual void unwatch(const claim_id& mine) = 0;
     // If not, the client asks for all that wait at short intervals.
     virtual bool serves() const = 0;

@@ -104,7 +104,8 @@ public:
         await_ = waiting_.prepare(await_grants().text);
     }
     void lock() override {
-        constexpr std::size_t of_ids = 3;  // in a line; the first comes first, and then the last ones, the very last before others
+        constexpr std::size_t of_ids =
+            3;  // in a line; the first comes first, and then the last ones, the very last before others
         id_ = sql::bytes_of(claim_id::random());
         const auto ids = line_.call(enter_,
                                     {name_, id_, session_, "1", "1", std::nullopt, "0", "30000000", "30000000",
