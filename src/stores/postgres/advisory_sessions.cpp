@@ -12,6 +12,12 @@
 #include <utility>
 
 namespace mortise::inline v0::stores::postgres {
+
+const sql::statement try_statement{
+    "SELECT CASE WHEN pg_try_advisory_lock($1) THEN nextval('mortise_tokens') END, pg_backend_pid()"};
+const sql::statement wait_statement{"SELECT nextval('mortise_tokens'), pg_backend_pid() FROM pg_advisory_lock($1)"};
+const sql::statement unlock_statement{"SELECT CASE WHEN pg_backend_pid() = $2 THEN pg_advisory_unlock($1) END"};
+
 namespace {
 
 using kind = sql::outcome::kind;

@@ -277,12 +277,14 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
             if (what.released_as != spi::release_answer::unknown)
                 released_.add(base::ended_claim::at(now, id, what.released_as), now);
             return claim->answer_release(what.released_as, later);
-        case action_kind::watch:
+        case action_kind::watch: {
             waiters_.add(*claim);
-            claim->before = foreign_before(*what.verdict);
+            const claim_id before = what.verdict->watch.empty() ? claim_id{} : what.verdict->watch.front();
+            claim->before = known(before) ? claim_id{} : before;  // one of ours tells when it leaves who is granted
             if (!waker_ || !waiters_.is_near(*claim)) return;
             if (waker_->watch(waiting(*claim))) later([this, id] { look(id); });
             return;
+        }
         case action_kind::unwatch:
             waiters_.remove(*claim);
             if (waker_) waker_->unwatch(id);
@@ -302,12 +304,6 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
         default:  // a hold is not watched: the server tells, or the next renewal does
             return;
     }
-}
-
-// When a claim of this client leaves, the answer tells who is granted.
-claim_id row_claims::foreign_before(const base::line_verdict& verdict) const {
-    const claim_id before = verdict.watch.empty() ? claim_id{} : verdict.watch.front();
-    return known(before) ? claim_id{} : before;
 }
 
 row_waker::waiter row_claims::waiting(const row_claim& claim) const {

@@ -69,7 +69,6 @@ private:
     void removed(const std::string& name, const result& answer, spi::time_point asked, deferred_calls& later);
     void granted(const row_claim_ptr& claim, std::uint64_t counter, spi::time_point ungranted, deferred_calls& later);
     void watch_next(const std::string& name, deferred_calls& later);
-    claim_id foreign_before(const base::line_verdict& verdict) const;
     row_waker::waiter waiting(const row_claim& claim) const;
     void old_gone(const row_claim_ptr& claim, deferred_calls& later);
     void retry_later(const row_claim_ptr& claim, spi::duration pause);
