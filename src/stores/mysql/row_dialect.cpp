@@ -59,9 +59,9 @@ std::string filled_in(std::string_view text) {
             const auto from = at + what.size() + 1;
             const auto end = made.find(')', from);
             const std::string argument = made.substr(from, end - from);
-            std::string text{by};
-            text.replace(text.find('$'), 1, argument);
-            made.replace(at, end + 1 - at, text);
+            std::string meaning{by};
+            meaning.replace(meaning.find('$'), 1, argument);
+            made.replace(at, end + 1 - at, meaning);
         }
     };
     replace_call("GRANTED", granted);
