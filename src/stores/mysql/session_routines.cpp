@@ -20,7 +20,8 @@ BEGIN
 END)sql",
     // Tells which of these claims were granted, ids and numbers of 16 and 8 bytes; 0 for those that have to look. Sleeps until the first
     // of p_others has left, tells it again, and goes on with the next. The claim that stands behind one of p_others has the same
-    // place in p_ids: if that was granted a lock for one, nothing else was, and a comma follows; else a full stop.
+    // place in p_ids: if that was granted a lock for one, nothing else was, and a comma follows; else a full stop. Having told the
+    // last one it ends, so that it is asked for those that have come meanwhile; but sleeps if there was nothing to tell.
     R"sql(CREATE PROCEDURE IF NOT EXISTS mortise_await(p_session BIGINT, p_ids LONGBLOB, p_others LONGBLOB, p_seconds BIGINT)
 BEGIN
     DECLARE v_number, v_lock, v_capacity BIGINT;
@@ -55,7 +56,7 @@ BEGIN
         IF NOT v_over THEN LEAVE await_loop; END IF;
         DO RELEASE_LOCK(CONCAT('m:', HEX(v_other))), RELEASE_LOCK(CONCAT('v:', HEX(v_other)));
     END LOOP;
-    IF p_others = '' AND GET_LOCK(CONCAT('mortise.s.', p_session), p_seconds) THEN
+    IF v_over AND v_capacity <> 1 AND GET_LOCK(CONCAT('mortise.s.', p_session), p_seconds) THEN
         DO SLEEP(0.05);
     END IF;
     SET v_lock = RELEASE_ALL_LOCKS();
