@@ -30,6 +30,10 @@ void store::check(reply<std::vector<finding>> done) {
     done({});
 }
 
+void store::uptime(reply<std::optional<duration>> done) {
+    done(std::nullopt);
+}
+
 std::string store::schema() const {
     return {};
 }
@@ -62,6 +66,9 @@ void store_wrapper::break_hold(const break_request& which, reply<break_answer> d
 }
 void store_wrapper::check(reply<std::vector<finding>> done) {
     inner_->check(std::move(done));
+}
+void store_wrapper::uptime(reply<std::optional<duration>> done) {
+    inner_->uptime(std::move(done));
 }
 std::string store_wrapper::schema() const {
     return inner_->schema();

@@ -209,6 +209,10 @@ public:
     // Diagnoses the store: settings that weaken a promise, missing permissions, a full disk. The default finds nothing.
     virtual void check(reply<std::vector<finding>>);
 
+    // For how long the store has been running, if it may have forgotten everything when it started. None, the default: it
+    // cannot tell. Told anew after each events::reconnected.
+    virtual void uptime(reply<std::optional<duration>>);
+
     // The statements that set up the store before its first use, in the store's own language. Empty: none are needed.
     virtual std::string schema() const;
 

@@ -23,6 +23,7 @@ public:
     void list(reply<listing>) override;
     void break_hold(const break_request&, reply<break_answer>) override;
     void check(reply<std::vector<finding>>) override;
+    void uptime(reply<std::optional<duration>>) override;
     std::string schema() const override;
     void will_sleep(bool whether) noexcept override;
     void sleep(sleeper& who) override;

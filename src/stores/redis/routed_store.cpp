@@ -1,6 +1,7 @@
 #include "stores/redis/routed_store.hpp"
 
 #include "stores/redis/diagnostics.hpp"
+#include "stores/redis/uptime.hpp"
 
 #include <utility>
 
@@ -16,6 +17,10 @@ routed_store::routed_store(settings config, const std::string& inbox, router::ho
 
 void routed_store::check(spi::reply<std::vector<finding>> done) {
     diagnose_servers(settings_, servers_, context_.clock, std::move(done));
+}
+
+void routed_store::uptime(spi::reply<std::optional<spi::duration>> done) {
+    ask_uptime(*servers_, std::move(done));
 }
 
 void routed_store::wake(spi::sleeper& sleeper) noexcept {

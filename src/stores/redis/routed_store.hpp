@@ -25,6 +25,7 @@ public:
         return lease ? std::optional{2 * *lease} : std::nullopt;
     }
     void check(spi::reply<std::vector<finding>> done) override;
+    void uptime(spi::reply<std::optional<spi::duration>> done) override;
     void will_sleep(bool whether) noexcept override { connection::will_wait(whether); }
     void sleep(spi::sleeper& sleeper) override { servers_->wait(sleeper); }
     void wake(spi::sleeper& sleeper) noexcept override;
