@@ -35,6 +35,7 @@ mortise::promises promises_of_quorum(std::span<const mortise::promises> nodes, c
 
     const std::string count = std::to_string(nodes.size());
     const std::string needed = std::to_string(majority_of(nodes.size()));
+    if (settles) all.store += ", settle";
     all.reach = nodes.front().reach;
     all.order = "None: who waits asks again, and the next to ask a majority gets it.";
     all.exclusion = "Yes, while " + needed + " of " + count + " nodes keep what they acknowledged; works while " +
@@ -44,7 +45,7 @@ mortise::promises promises_of_quorum(std::span<const mortise::promises> nodes, c
     all.assumes = {"The nodes are independent, and their clocks and the client's run equally fast to within 1 %.",
                    "The clocks of a majority of the nodes are not set forward, and no node evicts keys."};
     all.assumes.emplace_back(
-        settles ? "No client of these nodes has a longer settle= or none, which would be a longer lease."
+        settles ? "All clients of the nodes wait for them to settle, for their longest lease or longer."
                 : "A node that lost its data in a crash stays away for the longest lease, or settle= makes it.");
     all.ends = {"A holder is paused past its lease: another is let in, and no token tells.",
                 "A majority of the nodes lose what they acknowledged within one lease, or their clocks jump forward."};

@@ -449,19 +449,15 @@ void quorum_store::release(std::string_view name, const claim_id& id, spi::reply
         lock held{mutex_};
         if (closed_) return;
         forget_unsure(now);
-        const auto found = entries_.find(id);
-        if (found == entries_.end()) {
-            const ended_claim* const before = ended_.find(id, now);
-            auto answer = spi::release_answer::expired;
-            if (before != nullptr) {
-                answer = static_cast<spi::release_answer>(before->answer);
-            } else {
-                ended_.add(ended_claim::at(now, id, answer), now);
-            }
+        if (const ended_claim* const before = ended_.find(id, now); before != nullptr) {
+            const auto answer = static_cast<spi::release_answer>(before->answer);
             held.unlock();
             return done(answer);
         }
+        // An id that nothing is known of is no claim, and the nodes say whose the name is.
+        const auto [found, stranger] = entries_.try_emplace(id);
         entry& mine = found->second;
+        if (stranger) mine = {.name = std::string(name), .value = id, .lease = *promises_.default_lease};
         given_up = std::move(mine.claiming);
         if (given_up) end(*given_up);
         if (!mine.releasing)

@@ -57,7 +57,8 @@ inline const std::vector<layer>& layers() {
 }
 
 // Why this line may not stand in that file (path from the root of the repository); nothing when it may, or when it is
-// no include. A *_test.cpp counts as tests/ wherever it lies, and so do fixture.* and servers/ of a store.
+// no include. A *_test.cpp counts as tests/ wherever it lies, and so do fixture.* and servers/ of a store. One store may not
+// include another, but its tests may start the other's servers.
 std::optional<std::string> objection(std::string_view file, std::string_view line);
 
 // The path from the root of the header of ours that this line of that file includes in quotes; empty if it includes none.

@@ -1,6 +1,5 @@
 #include "stores/redlock/servers/nodes.hpp"
 
-#include "stores/redis/names.hpp"
 #include "stores/redis/servers/starting.hpp"
 #include "support/loopback.hpp"
 
@@ -20,14 +19,12 @@ nodes::nodes(std::size_t count) {
 }
 
 std::string nodes::hosts() const {
-    std::string all;
-    for (const auto& one : all_) all += (all.empty() ? "" : ",") + one->address();
-    return all;
+    return redis::servers::addresses_of(all_);
 }
 
 std::map<std::string, std::string> nodes::keys(std::size_t node, const std::string& prefix) {
     std::map<std::string, std::string> found;
-    std::istringstream names{all_[node]->command({"keys", redis::pattern_below(prefix)})};
+    std::istringstream names{all_[node]->command({"keys", prefix + "*"})};
     for (std::string key; std::getline(names, key);) {
         std::string value = all_[node]->command({"get", key});
         while (value.ends_with('\n')) value.pop_back();
