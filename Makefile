@@ -34,6 +34,7 @@ storms:
 		'build/tests/conformance_tests --gtest_filter=*audits.*' \
 		$(foreach store,host redis etcd zookeeper,\
 			'build/src/stores/$(store)/store_$(store)_tests --gtest_filter=$(store)_audit*') \
+		'build/src/stores/redlock/store_redlock_tests --gtest_filter=redlock.two_clients*' \
 		'build/src/stores/mysql/store_mysql_tests --gtest_filter=mysql_ours*'; do \
 		if [ -x $${program%% *} ]; then \
 			MORTISE_STORM_SCALE=1.0 MORTISE_STORMS_IN_FULL=1 $$program || failed=1; fi; \

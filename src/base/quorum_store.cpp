@@ -442,7 +442,7 @@ spi::task quorum_store::conclude(renewal_round& round) {
 // Everywhere, also where it was not granted: an answer may have been lost, and a renewal may have given it again.
 void quorum_store::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
     const spi::time_point now = context_.clock.now();
-    std::shared_ptr<claim_round> given_up;  // its replies are dropped with no mutex held
+    std::vector<spi::reply<spi::claim_answer>> given_up;
     std::shared_ptr<release_round> round;
     std::vector<std::size_t> places;
     {
@@ -458,8 +458,11 @@ void quorum_store::release(std::string_view name, const claim_id& id, spi::reply
         const auto [found, stranger] = entries_.try_emplace(id);
         entry& mine = found->second;
         if (stranger) mine = {.name = std::string(name), .value = id, .lease = *promises_.default_lease};
-        given_up = std::move(mine.claiming);
-        if (given_up) end(*given_up);
+        if (mine.claiming) {
+            given_up = std::move(mine.claiming->replies);
+            end(*mine.claiming);
+            mine.claiming.reset();
+        }
         if (!mine.releasing)
             mine.releasing = std::make_shared<release_round>(*this, id, name, mine.value, nodes_.size());
         round = mine.releasing;
@@ -472,6 +475,7 @@ void quorum_store::release(std::string_view name, const claim_id& id, spi::reply
     for (const std::size_t i : places)
         nodes_[i]->store().release(name, round->value,
                                    [this, round, i](spi::release_answer answer) { answered(round, i, answer); });
+    for (auto& claimed : given_up) claimed({.is = spi::claim_answer::verdict::refused, .reason = errc::cancelled});
     watch_deadlines();
 }
 

@@ -28,6 +28,8 @@ public:
 
     std::string reason_against(std::string_view what) const override {
         if (what == "shared_mutex" || what == "semaphore") return "a key of SET NX is one holder's, whole";
+        if (what == "audits.see_what_the_store_keeps_and_whose_it_is")
+            return "the nodes know a claim by the value of one attempt, which is not its id";
         if (what == "names of holders") return "a key of SET NX has a random value, which does not say whose it is";
         return {};
     }
