@@ -10,6 +10,8 @@
 #                               says how pkg-config knows any other
 #     [PACKAGES <name>...]      what find_package must find for that
 #     [TEST_LIBRARIES <target>...]  what its fixtures need besides
+#     [PARTIAL]                 it has exclusive locks without tokens only: conformance says what it lacks, and storms and
+#                               other suites that use all kinds do without it
 #     [QUICK])                  its own tests take moments: ./test -L quick runs them too
 #
 # A suite that runs on every store has one ctest entry for each served fixture, so one process and one server.
@@ -19,7 +21,7 @@
 #     spi::fixtures make_fixtures();
 #     baselines make_baselines(const base::url&);    if BASELINE is given
 function(mortise_add_store name)
-    cmake_parse_arguments(PARSE_ARGV 1 store "QUICK" "" "SCHEMES;MODES;SOURCES;BASELINE;FIXTURE;TESTS;SERVED;LIBRARIES;PACKAGES;TEST_LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 store "QUICK;PARTIAL" "" "SCHEMES;MODES;SOURCES;BASELINE;FIXTURE;TESTS;SERVED;LIBRARIES;PACKAGES;TEST_LIBRARIES")
     if(store_UNPARSED_ARGUMENTS OR NOT store_SCHEMES OR NOT store_SOURCES)
         message(FATAL_ERROR "mortise_add_store(${name}): SCHEMES and SOURCES are needed, not '${store_UNPARSED_ARGUMENTS}'")
     endif()
@@ -40,8 +42,11 @@ function(mortise_add_store name)
     if(store_SERVED)
         list(GET store_SERVED 0 plain)
         set_property(GLOBAL APPEND PROPERTY MORTISE_SERVED ${store_SERVED})
-        set_property(GLOBAL APPEND PROPERTY MORTISE_SERVED_PLAIN ${plain})
+        if(NOT store_PARTIAL)
+            set_property(GLOBAL APPEND PROPERTY MORTISE_SERVED_PLAIN ${plain})
+        endif()
     endif()
+    set_property(GLOBAL PROPERTY MORTISE_PARTIAL_${name} ${store_PARTIAL})
 
     if(MORTISE_WITH_TESTS AND store_TESTS)
         set(quick "")
@@ -98,7 +103,12 @@ function(mortise_generate_registry)
             endif()
         endforeach()
         string(APPEND fixture_includes "#include \"stores/${name}/fixture.hpp\"\n")
-        string(APPEND fixture_entries "    &mortise::stores::${name}::make_fixtures,\n")
+        get_property(partial GLOBAL PROPERTY MORTISE_PARTIAL_${name})
+        set(plain true)
+        if(partial)
+            set(plain false)
+        endif()
+        string(APPEND fixture_entries "    {&mortise::stores::${name}::make_fixtures, ${plain}},\n")
     endforeach()
 
     set(generated ${PROJECT_BINARY_DIR}/generated)
