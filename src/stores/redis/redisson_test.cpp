@@ -13,6 +13,7 @@
 #include <mortise/recursive_mutex.hpp>
 #include <mortise/shared_mutex.hpp>
 
+#include <atomic>
 #include <future>
 #include <iostream>
 #include <sstream>
@@ -114,6 +115,32 @@ TEST_F(redis_redisson, many_waiters_share_a_subscription) {
     peer_unlocks();
     for (auto& one : all) EXPECT_TRUE(one.get());
     EXPECT_TRUE(await_listeners(channel_of_orders, 0));
+}
+
+// A wake that got lost would cost a third of a lease, 10 s.
+TEST_F(redis_redisson, a_crowd_of_clients_and_threads_misses_no_unlock) {
+    std::vector<std::unique_ptr<client>> clients;
+    std::vector<std::jthread> all;
+    std::atomic<std::int64_t> longest_ms{0};
+    for (const unsigned turns : {0u, 64u, 0u}) {
+        clients.push_back(std::make_unique<client>(url(), client_options{.hand_over_turns = turns}));
+        for (int t = 0; t < 3; ++t)
+            all.emplace_back([&, locks = clients.back().get()] {
+                for (std::uint64_t n = 0; n < testing::scale(300); ++n) {
+                    const auto began = std::chrono::steady_clock::now();
+                    const hold mine = locks->acquire("orders", {.wait = 100s});
+                    const auto took =
+                        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+                    for (auto most = longest_ms.load(); took.count() > most;)
+                        if (longest_ms.compare_exchange_weak(most, took.count())) break;
+                }
+            });
+    }
+    const auto began = std::chrono::steady_clock::now();
+    all.clear();
+    std::cout << "longest wait " << longest_ms << " ms, all "
+              << std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() << " s\n";
+    EXPECT_LT(longest_ms, 8'000);
 }
 
 TEST_F(redis_redisson, after_a_reconnect_a_waiter_listens_again) {
