@@ -70,6 +70,21 @@ void judge_replicas(const settings& config, const server_report& seen, std::vect
     }
 }
 
+// Of protocol=setnx.
+void judge_notices(const server_report& seen, std::vector<finding>& found) {
+    if (!seen.notices) {
+        found.push_back({note,
+                         "waiters poll: whether it tells of deleted keys cannot be seen without the right +config|get",
+                         "give it, and +subscribe on &__keyspace@*, if waits are to end sooner"});
+    } else if (tells_of_deletions(*seen.notices)) {
+        found.push_back({good, "wakes those who wait (notify-keyspace-events " + *seen.notices + ")", {}});
+    } else {
+        found.push_back({note, "waiters poll: it does not tell of deleted keys",
+                         "CONFIG SET notify-keyspace-events Kgx, and the same in redis.conf; clients see it when they "
+                         "connect"});
+    }
+}
+
 std::string in_redis_cli(const std::string& line) {
     return "in redis-cli: " + line;
 }
@@ -152,6 +167,7 @@ std::vector<finding> diagnose(const settings& config, const server_report& seen)
         found.push_back({note, "version, memory, disk and replicas cannot be seen without the right +info", {}});
     }
     judge_clock(seen, found);
+    if (config.protocol == settings::layout::setnx) judge_notices(seen, found);
     judge_rights(config, seen, found);
     if (!seen.takes_no_claims.empty()) found.push_back({problem, "grants nothing: " + seen.takes_no_claims, {}});
     if (!config.tls.on && !config.password.empty() && !loopback(seen.where.substr(0, seen.where.rfind(':'))))
@@ -233,6 +249,12 @@ private:
     void ask_appendfsync() {
         ask({"CONFIG", "GET", "appendfsync"}, [this](const reply& answer) {
             seen_.appendfsync = answer.at("appendfsync").text;
+            settings_.protocol == settings::layout::setnx ? ask_notices() : rights();
+        });
+    }
+    void ask_notices() {
+        ask({"CONFIG", "GET", "notify-keyspace-events"}, [this](const reply& answer) {
+            if (!answer.error() && !answer.failure()) seen_.notices = answer.at("notify-keyspace-events").text;
             rights();
         });
     }

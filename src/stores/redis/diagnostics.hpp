@@ -22,6 +22,7 @@ struct server_report {
     std::string where;
     std::optional<trouble> kept_out{};  // it could not be reached
     std::optional<server_info> info{};
+    std::optional<std::string> notices{};  // notify-keyspace-events, if it may be seen; for protocol=setnx
     std::string appendfsync{};
     std::vector<std::size_t> denied{};  // of needed_rights()
     std::string rights_unknown{};       // why they could not be checked

@@ -16,12 +16,6 @@ int major_version(std::string_view text) {
     return n;
 }
 
-// K: by key. g: deletions, x: expiries, A: all.
-bool tells_of_deletions(std::string_view flags) {
-    const auto has = [&](char c) { return flags.find(c) != std::string_view::npos; };
-    return has('K') && (has('A') || (has('g') && has('x')));
-}
-
 }  // namespace
 
 handshake::handshake(const settings& config, const connection_plan& plan) : settings_(config), plan_(plan) {

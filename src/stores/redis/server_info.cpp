@@ -55,4 +55,10 @@ std::string broken_promise(const server_info& info) {
     return {};
 }
 
+// K: by key. g: deletions, x: expiries, A: all.
+bool tells_of_deletions(std::string_view flags) {
+    const auto has = [&](char c) { return flags.find(c) != std::string_view::npos; };
+    return has('K') && (has('A') || (has('g') && has('x')));
+}
+
 }  // namespace mortise::inline v0::stores::redis

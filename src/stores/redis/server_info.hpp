@@ -32,4 +32,7 @@ std::optional<finding> forgetting(const server_info& info);
 // Why a strict client must not claim here, with the remedy, in one line. Empty: it may.
 std::string broken_promise(const server_info& info);
 
+// By its setting notify-keyspace-events: whether it tells when a key is deleted or expires.
+bool tells_of_deletions(std::string_view flags);
+
 }  // namespace mortise::inline v0::stores::redis

@@ -205,6 +205,21 @@ TEST_F(redis_setnx_notices, waiters_of_one_client_share_a_subscription_and_an_ex
     EXPECT_TRUE(await_listeners(0));
 }
 
+TEST_F(redis_setnx_notices, the_doctor_says_whether_waiters_are_woken) {
+    const auto said = [&](const std::string& user) {
+        client locks{url(port(), user)};
+        std::error_code ec;
+        std::string all;
+        for (const finding& one : locks.check(ec)) all += one.what + "; " + one.remedy + "\n";
+        return all;
+    };
+    EXPECT_THAT(said(""), HasSubstr("wakes those who wait (notify-keyspace-events "));
+    command({"config", "set", "notify-keyspace-events", "KE"});
+    EXPECT_THAT(said(""), HasSubstr("waiters poll: it does not tell of deleted keys; CONFIG SET"));
+    command({"acl", "setuser", "ann", "on", ">secret", "~*", "&*", "+@all", "-config"});
+    EXPECT_THAT(said("ann:secret@"), HasSubstr("+config|get"));
+}
+
 TEST_F(redis_setnx_notices, after_a_reconnect_a_waiter_listens_again) {
     testing::tcp_proxy proxy{port()};
     client locks{url(proxy.port())};
