@@ -32,12 +32,22 @@ namespace locks {
 class multi_claim;
 }
 
+// How long several holds count as one.
+enum class valid_while {
+    all,  // until the first of them is lost: they protect different things
+    any,  // until the last of them is lost: they are copies of one lock in several stores
+};
+
 // The holds of several names as one. A move-only handle like hold; destroying it releases all of them (except those
 // with kept_by::lease).
 //
 // If one hold is lost, all are: valid() is false, lost() is requested, then the other holds are released, then the
 // on_lost callbacks run. What the locks protected together is no longer protected, so no waiter should be delayed by
 // the rest.
+//
+// With valid_while::any a loss changes nothing but at_risk(), as long as another hold is valid: whoever wants the lock needs
+// all of them. The observer of the client whose hold was lost is told at_risk. lost() is requested and the callbacks run
+// when the last one is lost. What is said below of "all" and "the first" then holds of "any" and "the last".
 //
 // All members may be called from any thread; moving and destroying require exclusive access, as usual.
 class MORTISE_API multi_hold {
@@ -49,6 +59,9 @@ public:
 
     // Whether all holds are still valid. Reads the clock at each call, as hold::valid() does.
     bool valid() const noexcept;
+
+    // Whether it is still valid though one of the holds has been lost; only with valid_while::any.
+    bool at_risk() const noexcept;
 
     // When the first of the holds expires, and the time left until then.
     boot_clock::time_point valid_until() const noexcept;
@@ -71,7 +84,8 @@ public:
     const hold& at(const client& locks, std::string_view name) const;
 
     // Releases all holds, in reverse order of acquisition. The result is the worst one: unknown, else taken_over, else
-    // expired; `released` only if all were held to the end. `ec` as in hold::release.
+    // expired; `released` only if all were held to the end. With valid_while::any it is the best one. `ec` as in
+    // hold::release.
     release_result release() noexcept;
     release_result release(std::error_code& ec) noexcept;
 
@@ -146,6 +160,14 @@ MORTISE_API std::ostream& operator<<(std::ostream&, const multi_attempt&);
 // object, the thread that locks must unlock, and a thread that already holds one of the names gets would_deadlock.
 // acquire() returns a handle that belongs to no thread.
 //
+// To survive a store that forgets a lock, such as a master of Redis that fails over before it has replicated, take one lock in
+// several independent stores:
+//
+//     mortise::multi_lock stock{{{one, "stock"}, {two, "stock"}, {three, "stock"}}, {}, mortise::valid_while::any};
+//
+// All stores must grant it, so nobody else gets it while one of them keeps it. The price: if one store is not reachable,
+// nobody gets the lock.
+//
 // Each name is claimed as a mutex claims it, so a mutex with one of the names excludes it. The options apply to every
 // name; `options.wait` is ignored. With renew::off the lease of the first name runs while the last one is waited for.
 class MORTISE_API multi_lock {
@@ -156,7 +178,8 @@ public:
     // Throw invalid_option if there is no name; invalid_name, unsupported, ... like mutex.
     multi_lock(client& locks, std::initializer_list<std::string_view> names, claim_options options = {});
     multi_lock(client& locks, std::span<const std::string> names, claim_options options = {});
-    explicit multi_lock(const std::vector<place>& places, claim_options options = {});
+    explicit multi_lock(const std::vector<place>& places, claim_options options = {},
+                        valid_while rule = valid_while::all);
     ~multi_lock();  // releases every hold that was locked through this object
     multi_lock(const multi_lock&) = delete;
     multi_lock& operator=(const multi_lock&) = delete;

@@ -59,8 +59,9 @@ std::error_code countdown::reason(std::error_code why) const {
     return deadline_ && why == errc::busy ? errc::timed_out : why;
 }
 
-multi_claim::multi_claim(std::shared_ptr<const parts> of, const wait_options& how)
+multi_claim::multi_claim(std::shared_ptr<const parts> of, const wait_options& how, valid_while rule)
     : parts_(std::move(of)),
+      rule_(rule),
       time_(parts_->front()->engine->clock(), how.wait),
       lock_stop_(parts_->front()->wanted.options.stop),
       call_stop_(how.stop),
@@ -129,7 +130,7 @@ std::optional<hold> multi_claim::next_to_release() {
 
 multi_attempt multi_claim::answer() {
     if (refused_) return *std::move(refused_);
-    const auto all = std::make_shared<multi_hold::state>(std::move(taken_));
+    const auto all = std::make_shared<multi_hold::state>(std::move(taken_), rule_);
     multi_hold together{all};
     try {
         multi_hold::state::watch(all);

@@ -69,7 +69,7 @@ private:
 
 class multi_claim {
 public:
-    multi_claim(std::shared_ptr<const parts> of, const wait_options& how);
+    multi_claim(std::shared_ptr<const parts> of, const wait_options& how, valid_while rule);
     multi_claim(const multi_claim&) = delete;
     multi_claim& operator=(const multi_claim&) = delete;
 
@@ -87,6 +87,7 @@ private:
     void refuse(refusal why, const part& at);
 
     const std::shared_ptr<const parts> parts_;
+    const valid_while rule_;
     const countdown time_;
     const std::stop_token lock_stop_;
     const std::stop_token call_stop_;

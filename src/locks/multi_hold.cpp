@@ -30,9 +30,30 @@ int badness(release_result result) noexcept {
     return 3;
 }
 
+// Of several results: the worst, or of copies of one lock the best.
+class combined_result {
+public:
+    explicit combined_result(valid_while rule) noexcept : best_(rule == valid_while::any) {}
+
+    void add(release_result one, std::error_code why) noexcept {
+        const bool counts =
+            std::exchange(first_, false) || (best_ ? badness(one) < badness(result_) : badness(one) > badness(result_));
+        if (counts) result_ = one;
+        if (best_ ? counts : static_cast<bool>(why)) why_ = why;
+    }
+    release_result result() const noexcept { return result_; }
+    std::error_code why() const noexcept { return why_; }
+
+private:
+    const bool best_;
+    bool first_ = true;
+    release_result result_ = release_result::released;
+    std::error_code why_;
+};
+
 }  // namespace
 
-multi_hold::state::state(std::vector<hold> taken) : holds(std::move(taken)) {}
+multi_hold::state::state(std::vector<hold> taken, valid_while how) : holds(std::move(taken)), rule(how) {}
 
 bool multi_hold::state::forked() const noexcept {
     return home_of(holds.front()).forked();
@@ -40,23 +61,32 @@ bool multi_hold::state::forked() const noexcept {
 
 void multi_hold::state::watch(const std::shared_ptr<state>& all) {
     for (hold& one : all->holds)
-        one.on_lost([weak = std::weak_ptr(all), home = &home_of(one)] {
-            if (const auto self = weak.lock()) self->lose(*home);
+        one.on_lost([weak = std::weak_ptr(all), home = &home_of(one), name = one.name()] {
+            if (const auto self = weak.lock()) self->lose(*home, name);
         });
 }
 
-void multi_hold::state::lose(core::hold_keeper& where) {
+void multi_hold::state::lose(core::hold_keeper& where, const std::string& name) {
+    bool last = true;
     {
         std::scoped_lock guard{mutex};
-        if (std::exchange(lost_at, &where) != nullptr || released) return;
+        ++losses;
+        last = !any() || losses == holds.size();
+        if (released || lost_at != nullptr) return;
+        if (last) lost_at = &where;
     }
+    if (!last) return where.notifications().emit(event_kind::at_risk, name, {}, errc::lost);
     stop.request_stop();
-    {
+    if (!any()) {
         // Those that ended by themselves are left to release(): a store that does not answer must not delay the callbacks.
         std::scoped_lock guard_of_release{releasing};
         for (auto one = holds.rbegin(); one != holds.rend(); ++one)
             if (one->valid()) one->release();
     }
+    tell_lost();
+}
+
+void multi_hold::state::tell_lost() {
     while (true) {
         unique_function<void()> call;
         {
@@ -83,41 +113,39 @@ release_result multi_hold::state::release(std::error_code& ec) noexcept {
         released = true;
     }
     std::scoped_lock guard_of_release{releasing};
-    release_result worst = release_result::released;
+    combined_result together{rule};
     for (auto one = holds.rbegin(); one != holds.rend(); ++one) {
         std::error_code why;
         const release_result result = one->release(why);
-        if (badness(result) > badness(worst)) worst = result;
-        if (why) ec = why;
+        together.add(result, why);
     }
-    return worst;
+    ec = together.why();
+    return together.result();
 }
 
 // All at once, the last taken first; the last answer is passed on.
 void multi_hold::state::start_release(release_completion done) {
     struct tally {
+        tally(std::size_t count, valid_while how, release_completion then)
+            : open(count), together(how), done(std::move(then)) {}
         std::mutex mutex;
         std::size_t open;
-        release_result worst = release_result::released;
-        std::error_code why;
+        combined_result together;
         release_completion done;
     };
     {
         std::scoped_lock guard{mutex};
         released = true;
     }
-    const auto all = std::make_shared<tally>();
-    all->open = holds.size();
-    all->done = std::move(done);
+    const auto all = std::make_shared<tally>(holds.size(), rule, std::move(done));
     for (std::size_t i = holds.size(); i-- > 0;)
         holds[i].start_release([all](release_result result, std::error_code why) {
             {
                 std::scoped_lock guard{all->mutex};
-                if (badness(result) > badness(all->worst)) all->worst = result;
-                if (why) all->why = why;
+                all->together.add(result, why);
                 if (--all->open > 0) return;
             }
-            all->done(all->worst, all->why);
+            all->done(all->together.result(), all->together.why());
         });
 }
 
@@ -148,21 +176,29 @@ multi_hold::~multi_hold() {
 }
 
 bool multi_hold::valid() const noexcept {
-    return state_ && std::ranges::all_of(state_->holds, &hold::valid);
+    if (!state_) return false;
+    return state_->any() ? std::ranges::any_of(state_->holds, &hold::valid)
+                         : std::ranges::all_of(state_->holds, &hold::valid);
+}
+
+bool multi_hold::at_risk() const noexcept {
+    return state_ && state_->any() && valid() && !std::ranges::all_of(state_->holds, &hold::valid);
 }
 
 boot_clock::time_point multi_hold::valid_until() const noexcept {
-    auto first = state_ ? boot_clock::time_point::max() : boot_clock::time_point::min();
-    if (state_)
-        for (const hold& one : state_->holds) first = std::min(first, one.valid_until());
-    return first;
+    if (!state_) return boot_clock::time_point::min();
+    auto until = state_->holds.front().valid_until();
+    for (const hold& one : state_->holds)
+        until = state_->any() ? std::max(until, one.valid_until()) : std::min(until, one.valid_until());
+    return until;
 }
 
 std::chrono::nanoseconds multi_hold::remaining() const noexcept {
-    auto least = state_ ? std::chrono::nanoseconds::max() : std::chrono::nanoseconds::zero();
-    if (state_)
-        for (const hold& one : state_->holds) least = std::min(least, one.remaining());
-    return least;
+    if (!state_) return std::chrono::nanoseconds::zero();
+    auto left = state_->holds.front().remaining();
+    for (const hold& one : state_->holds)
+        left = state_->any() ? std::max(left, one.remaining()) : std::min(left, one.remaining());
+    return left;
 }
 
 std::stop_token multi_hold::lost() const {

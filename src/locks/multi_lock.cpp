@@ -23,7 +23,8 @@ bool just_busy(std::error_code why) noexcept {
 }  // namespace
 
 struct multi_lock::body {
-    explicit body(locks::parts given) : parts(locks::in_order(std::move(given))) {
+    explicit body(locks::parts given, valid_while how = valid_while::all)
+        : parts(locks::in_order(std::move(given))), rule(how) {
         for (const auto& one : *parts) names.push_back(one->name());
     }
     ~body();
@@ -43,6 +44,7 @@ struct multi_lock::body {
     bool forked() const noexcept { return parts->front()->engine->forked(); }
 
     const std::shared_ptr<const locks::parts> parts;  // shared with calls that may outlive the lock
+    const valid_while rule;
     std::vector<std::string> names;
 
     mutable std::mutex mutex;
@@ -50,7 +52,7 @@ struct multi_lock::body {
 };
 
 multi_attempt multi_lock::body::acquire(std::optional<nanoseconds> wait) const {
-    locks::multi_claim all{parts, {.wait = wait}};
+    locks::multi_claim all{parts, {.wait = wait}, rule};
     while (all.wants_more()) all.record(all.engine().acquire(all.next()));
     while (auto spare = all.next_to_release()) spare->release();
     return all.answer();
@@ -61,8 +63,8 @@ struct multi_lock::body::run : std::enable_shared_from_this<run> {
     locks::multi_claim all;
     unique_function<void(multi_attempt)> done;
 
-    run(std::shared_ptr<const locks::parts> of, const wait_options& how, unique_function<void(multi_attempt)> then)
-        : all(std::move(of), how), done(std::move(then)) {}
+    run(const body& of, const wait_options& how, unique_function<void(multi_attempt)> then)
+        : all(of.parts, how, of.rule), done(std::move(then)) {}
 
     void go_on() {
         core::engine& at = all.engine();
@@ -147,8 +149,8 @@ multi_lock::multi_lock(client& locks, std::initializer_list<std::string_view> na
     : body_(std::make_unique<body>(parts_of(locks, names, options))) {}
 multi_lock::multi_lock(client& locks, std::span<const std::string> names, claim_options options)
     : body_(std::make_unique<body>(parts_of(locks, names, options))) {}
-multi_lock::multi_lock(const std::vector<place>& places, claim_options options)
-    : body_(std::make_unique<body>(parts_of(places, options))) {}
+multi_lock::multi_lock(const std::vector<place>& places, claim_options options, valid_while rule)
+    : body_(std::make_unique<body>(parts_of(places, options), rule)) {}
 multi_lock::~multi_lock() = default;
 
 multi_hold multi_lock::acquire() {
@@ -171,7 +173,7 @@ multi_attempt multi_lock::try_acquire_until(detail::any_time_point deadline) {
 
 void multi_lock::start(const wait_options& how, completion done) {
     core::check_completion(done);
-    std::make_shared<body::run>(body_->parts, how, std::move(done))->go_on();
+    std::make_shared<body::run>(*body_, how, std::move(done))->go_on();
 }
 
 void multi_lock::lock() {

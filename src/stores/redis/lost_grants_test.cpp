@@ -7,11 +7,15 @@
 #include "support/shared_page.hpp"
 
 #include <mortise/client.hpp>
+#include <mortise/error.hpp>
 #include <mortise/fenced.hpp>
+#include <mortise/multi_lock.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <functional>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -139,6 +143,72 @@ TEST(redis_lost_grants, of_a_shard_of_a_cluster) {
     server& master = *redis.master_of(slot);
     expect_a_loss_and_that_tokens_tell(url, master, redis.nodes(),
                                        [&] { redis.await_master_other_than(master, slot); });
+}
+
+// One lock on three masters that fail over, each for itself: all must grant it, and while one of them has it nobody else can.
+class redis_lost_grants_of_three : public ::testing::Test {
+protected:
+    static std::string url_of(const with_sentinels& group) {
+        return "redis+sentinel://" + group.addresses() + "/" + with_sentinels::name + "?prefix=multi";
+    }
+    // One client of each group.
+    std::deque<client> join(client_options options = {}) {
+        std::deque<client> all;
+        for (const with_sentinels& group : groups) all.emplace_back(url_of(group), options);
+        return all;
+    }
+    static std::vector<multi_lock::place> stock(std::deque<client>& of) {
+        std::vector<multi_lock::place> places;
+        for (client& one : of) places.emplace_back(one, "stock");
+        return places;
+    }
+    std::size_t held() {
+        std::size_t on = 0;
+        for (const with_sentinels& group : groups) {
+            client looks{url_of(group)};
+            std::error_code ec;
+            on += looks.list(ec).size();
+        }
+        return on;
+    }
+
+    std::deque<with_sentinels> groups = std::deque<with_sentinels>(3);
+};
+
+TEST_F(redis_lost_grants_of_three, one_that_fails_over_before_it_has_replicated_lets_nobody_in) {
+    constexpr auto lease = 3s;
+    auto mine = join();
+    auto theirs = join();
+    for (client& one : mine) one.acquire("warm").release();
+    server& master = *groups[0].master();
+    severed_replicas replicas{master, groups[0].nodes()};
+    ASSERT_GT(replicas.count(), 0u);
+    multi_lock ours{stock(mine), {.lease = lease}, valid_while::any};
+    multi_hold held_by_us = ours.acquire();
+    master.kill();
+    replicas.heal();
+    groups[0].await_master_other_than(master);
+    multi_lock rival{stock(theirs), {.lease = lease}, valid_while::any};
+    const auto until = boot_clock::now() + 3 * lease;
+    while (boot_clock::now() < until) {
+        const multi_attempt got = rival.try_acquire_for(500ms);
+        ASSERT_FALSE(got) << "a second one was let in";
+        ASSERT_TRUE(held_by_us.valid());
+    }
+    EXPECT_TRUE(held_by_us.at_risk());
+    EXPECT_FALSE(held_by_us.lost().stop_requested());
+    EXPECT_EQ(held_by_us.release(), release_result::released);
+    EXPECT_TRUE(rival.try_acquire_for(60s));
+}
+
+TEST_F(redis_lost_grants_of_three, one_that_is_away_refuses_it_and_the_others_keep_nothing) {
+    auto mine = join({.patience = 1s});
+    for (const auto& one : groups[2].nodes()) one->kill();
+    multi_lock ours{stock(mine), {.lease = 1min}, valid_while::any};
+    const multi_attempt none = ours.try_acquire();
+    EXPECT_EQ(none.reason(), errc::unreachable);
+    EXPECT_EQ(none.in_the_way(), "stock");
+    EXPECT_TRUE(eventually([&] { return held() == 0; }, 20s));
 }
 
 }  // namespace
