@@ -142,12 +142,12 @@ void ledger_file::open(int directory_fd) {
 // Whether it is ours, whole, and of this start of the machine. Read, not mapped: whatever it is, nothing happens. Throws if
 // it never will be. The magic is written last, so a file without it is either foreign or was never finished.
 bool ledger_file::usable() const {
-    struct stat is {};
-    ::fstat(file_, &is);
     file_header found{};
     const ssize_t got = ::pread(file_, &found, offsetof(file_header, slot_records), 0);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (std::memcmp(found.magic, magic, sizeof magic) != 0) return false;
+    struct stat is {};  // after the header: a file that is just being made, or grows, has its size first
+    ::fstat(file_, &is);
     const auto cut_short = [&] {
         fail(errc::unreachable, "'locks' was cut short; nothing can be read from it safely; move it away");
     };
