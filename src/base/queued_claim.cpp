@@ -180,7 +180,7 @@ public:
     // It is not in the line any more. Has anybody taken the lock since it was granted?
     void settle(std::optional<bool> others) {
         if (!now_.was_granted || now_.ended == facts::end::by_exchange) return left(release_is::released);
-        if (!now_.release_asked) return left(release_is::expired);
+        if (!now_.release_asked && !now_.release_due) return left(release_is::expired);
         if (!others) return read(phase::settling);
         left(*others ? release_is::taken_over : release_is::expired);
     }
@@ -360,12 +360,13 @@ private:
     void not_left(kind request) {
         now_.is = phase::leaving;
         if (request != kind::remove && request != kind::read) return leave();  // that came before the release
-        if (now_.release_asked) return answer_release(release_is::unknown);
-        tell(kind::retry);
+        if (!now_.release_asked) return tell(kind::retry);
+        now_.release_due = true;
+        answer_release(release_is::unknown);
     }
 
     void left(release_is how) {
-        if (now_.release_asked) answer_release(how);
+        if (now_.release_asked || now_.release_due) answer_release(how);
         over();
     }
 

@@ -123,7 +123,7 @@ public:
             answer,  // the claim, to all who have asked; of a grant the counter is set, and the standing is the store's
             granted,    // the same of a grant that nobody asks for
             lost,       // events::lost
-            released,   // the release, to all who have asked
+            released,   // the release, to all who have asked. Remember it: whoever was told `unknown` asks again
             old_gone,   // the hold that it replaces has become this one: call replaced() of that one
             old_stays,  // it has not: call not_replaced() of that one
             forget,     // the last action of a claim: nothing of it is left
@@ -203,6 +203,7 @@ public:
         bool tried_to_enter = false;
         bool asked = false;          // somebody waits for an answer to the claim
         bool release_asked = false;  // and to its release
+        bool release_due = false;    // who released it was told that nothing is known, and asks again
         bool was_granted = false;
         bool queue = false;
         bool look_again = false;  // something has changed since the request that is under way was sent

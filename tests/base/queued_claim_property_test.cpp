@@ -88,6 +88,7 @@ private:
         bool queue = false;
         bool asks = false;  // an answer is owed
         bool release_owed = false;
+        bool release_unknown = false;  // and so it is asked for again, or remembered
         bool went_unanswered = false;  // some request, as the core knows it
         bool told_unknown = false;     // so it asks again
         bool forgotten = false;
@@ -653,7 +654,7 @@ private:
             case kind::forget:
                 of.forgotten = true;
                 if (of.asks) fail(of, "is forgotten before it is answered");
-                if (of.release_owed) fail(of, "is forgotten before its release is answered");
+                if (of.release_owed || of.release_unknown) fail(of, "is forgotten before its release is answered");
                 return;
             case kind::exchange:
                 if (claim* old = claim_of(of.instead_of); old != nullptr && !old->forgotten) old->machine->yield();
@@ -709,8 +710,10 @@ private:
     }
 
     void released(claim& of, spi::release_answer how) {
-        if (!std::exchange(of.release_owed, false)) return fail(of, "is answered a release that nobody asked for");
-        if (how == spi::release_answer::unknown) return;
+        if (!std::exchange(of.release_owed, false) && !of.release_unknown)
+            return fail(of, "is answered a release that nobody asked for");
+        of.release_unknown = how == spi::release_answer::unknown;
+        if (of.release_unknown) return;
         if (find(of.id) != nullptr) return fail(of, "is released, but in the line");
         of.core = core_is::released;
     }

@@ -352,6 +352,18 @@ TEST(queued_claim_test, a_removal_that_is_repeated_is_known_as_ours) {
     EXPECT_EQ(one.the(kind::released).released_as, release_is::released);
 }
 
+// The store tries again by itself, once there is a connection: what came of it is there to be remembered.
+TEST(queued_claim_test, a_removal_that_nobody_asks_for_again_yet_is_told_all_the_same) {
+    driven one;
+    one.hold();
+    one(one.claim.release());
+    EXPECT_THAT(one.fails(fate::unsure), ElementsAre(kind::released));
+    EXPECT_THAT(one(one.claim.retry()), ElementsAre(kind::remove));
+    EXPECT_THAT(one(one.claim.removed(one.ticket, {.others = false})),
+                ElementsAre(kind::released, kind::unwatch, kind::forget));
+    EXPECT_EQ(one.the(kind::released).released_as, release_is::released);
+}
+
 TEST(queued_claim_test, unless_its_lease_has_ended) {
     driven one;
     one.hold();
