@@ -4,24 +4,47 @@
 # flags, and warnings are errors. One that passed is looked at again when it, a header or a flag has changed.
 set -eu
 
-# check <clang++> <directory of stamps> <arguments and file>
-check() {
-    stamp=$2/$(printf '%s' "$1 $3" | cksum | tr ' ' -)
-    if [ -e "$stamp" ]; then
-        headers=$(sed -e 's/^[^ ]*: //' -e 's/\\$//' "$stamp.d")
-        # shellcheck disable=SC2086
-        if [ -z "$(find $headers -newer "$stamp" 2>&1)" ]; then return 0; fi
-    fi
-    rm -f "$stamp"
-    touch "$stamp.begun"
-    eval "$1 -fsyntax-only -Werror -MD -MF '$stamp.d' $3" && mv "$stamp.begun" "$stamp"
+# Most files include this one, and most of what clang reads is in it: it reads that once for all files with the same arguments.
+# Files that do not include it, themselves or by a header of ours, are looked at without.
+common=mortise/spi/store.hpp
+
+number_of() { printf '%s' "$*" | cksum | tr ' ' -; }
+
+# changed <stamp>: whether what was looked at then, or a header of it, has changed since.
+changed() {
+    [ -e "$1" ] || return 0
+    headers=$(sed -e 's/^[^ ]*: //' -e 's/\\$//' "$1.d")
+    # shellcheck disable=SC2086
+    [ -n "$(find $headers -newer "$1" 2>&1)" ]
 }
 
-if [ "$1" = --check ]; then
-    shift
-    check "$@"
-    exit
-fi
+# check <clang++> <directory of stamps> <arguments and file>
+check() {
+    stamp=$2/$(number_of "$1" "$3")
+    read_once=$2/$(number_of "$1" "${3% *}").pch
+    given=
+    if [ -e "$read_once" ] && grep -qxF "${3##* }" "$2/including.txt"; then given="-include-pch '$read_once'"; fi
+    if ! changed "$stamp"; then return 0; fi
+    rm -f "$stamp"
+    touch "$stamp.begun"
+    eval "$1 -fsyntax-only -Werror $given -MD -MF '$stamp.d' $3" && mv "$stamp.begun" "$stamp"
+}
+
+# read_once <clang++> <directory of stamps> <arguments>
+read_once() {
+    stamp=$2/$(number_of "$1" "$3").pch
+    if ! changed "$stamp"; then return 0; fi
+    eval "$1 -x c++-header -Werror -MD -MF '$stamp.d' $3 '$2/common.hpp' -o '$stamp'"
+}
+
+case $1 in
+    --check | --read-once)
+        verb=$1
+        shift
+        if [ "$verb" = --check ]; then check "$@"; else read_once "$@"; fi
+        exit
+        ;;
+esac
 
 clang=$1
 root=$3/
@@ -61,5 +84,21 @@ sed -n 's/^ *"command": "\(.*\)",\{0,1\}$/\1/p' "$commands" |
 grep -q '/src/core/[^ ]*$' "$stamps/list.txt" || { echo "the library is not among what $commands compiles" >&2; exit 1; }
 count=$(wc -l <"$stamps/list.txt")
 
-echo "$clang: $count files"
+# All that include the common header, by whatever way. Files are known by their paths, headers by how they are included.
+cd "$root"
+printf '%s\n' "$common" >"$stamps/names.txt"
+: >"$stamps/including.txt"
+known=0
+while [ "$(wc -l <"$stamps/names.txt")" -gt "$known" ]; do
+    known=$(wc -l <"$stamps/names.txt")
+    sed 's/.*/#include [<"]&[>"]/' "$stamps/names.txt" >"$stamps/patterns.txt"
+    grep -rlf "$stamps/patterns.txt" include src tools | sort >"$stamps/found.txt"
+    { sed -e 's,^include/,,' -e 's,^src/,,' "$stamps/found.txt"; printf '%s\n' "$common"; } | sort -u >"$stamps/names.txt"
+    sed "s,^,$root," "$stamps/found.txt" >"$stamps/including.txt"
+done
+
+echo "$clang: $count files, of which $(grep -c '\.cpp$' "$stamps/including.txt") include $common"
+sed 's/ [^ ]*$//' "$stamps/list.txt" | sort -u >"$stamps/arguments.txt"
+[ -e "$stamps/common.hpp" ] || printf '#include <%s>\n' "$common" >"$stamps/common.hpp"
+xargs -d '\n' -n 1 -P "$(nproc)" sh "$0" --read-once "$clang" "$stamps" <"$stamps/arguments.txt"
 xargs -d '\n' -n 1 -P "$(nproc)" sh "$0" --check "$clang" "$stamps" <"$stamps/list.txt"
