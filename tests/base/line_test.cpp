@@ -33,17 +33,20 @@ line_entry exchange(std::uint64_t n, std::uint64_t old, std::uint32_t capacity, 
     return made;
 }
 
+void expect_same(const line_verdict& one, const line_verdict& other) {
+    EXPECT_EQ(one.is, other.is);
+    EXPECT_EQ(one.watch, other.watch);
+    EXPECT_EQ(one.guards, other.guards);
+    EXPECT_EQ(one.capacity, other.capacity);
+    EXPECT_EQ(one.place, other.place);
+    EXPECT_EQ(one.holder, other.holder);
+}
+
 struct line : std::vector<line_entry> {
     using vector::vector;
     line_verdict of(std::uint64_t n, std::uint64_t floor = 0) const {
         const line_verdict alone = judge(*this, numbered(n), floor);
-        const line_verdict among_many = judged_line{*this}.of(numbered(n));
-        EXPECT_EQ(among_many.is, alone.is);
-        EXPECT_EQ(among_many.watch, alone.watch);
-        EXPECT_EQ(among_many.guards, alone.guards);
-        EXPECT_EQ(among_many.capacity, alone.capacity);
-        EXPECT_EQ(among_many.place, alone.place);
-        EXPECT_EQ(among_many.holder, alone.holder);
+        expect_same(judged_line{*this}.of(numbered(n)), alone);
         return alone;
     }
     void leave(std::uint64_t n) {
@@ -76,12 +79,8 @@ TEST(line, of_exclusive_claims_is_judged_as_any_other) {
         for (const line_entry& one : all) {
             const line_verdict mine = judge(all, one.id, floor);
             const line_verdict same = judge(with_a_reader, one.id, floor);
-            EXPECT_EQ(mine.is, same.is);
+            expect_same(mine, same);
             EXPECT_EQ(mine.to_be_stamped, same.to_be_stamped);
-            EXPECT_EQ(mine.watch, same.watch);
-            EXPECT_EQ(mine.capacity, same.capacity);
-            EXPECT_EQ(mine.place, same.place);
-            EXPECT_EQ(mine.holder, same.holder);
         }
     }
 }

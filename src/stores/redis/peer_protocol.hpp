@@ -5,8 +5,11 @@
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
+#include <mortise/error.hpp>
 #include <mortise/spi/store.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,6 +32,19 @@ struct peer_claim {
 
     bool reads() const noexcept { return weight < capacity; }
 };
+
+// PX and PEXPIRE take whole milliseconds. Up: the hold must not end before we think so.
+inline std::int64_t whole_ms(spi::duration d) {
+    return std::chrono::ceil<std::chrono::milliseconds>(d).count();
+}
+
+// A claim that was answered with an error, or not at all. `foreign`: what to say of a key that holds something else.
+inline spi::claim_answer not_claimed(const reply& raw, std::string_view foreign) {
+    using enum spi::claim_answer::verdict;
+    error_reply why = read_error(raw);
+    if (why.code == errc::kind_mismatch) why.what = foreign;
+    return {.is = why.passing ? unknown : refused, .reason = why.code, .detail = why.advice(), .unreached = raw.unmet};
+}
 
 class peer_protocol {
 public:

@@ -15,11 +15,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Up: the hold must not end before we think so.
-std::int64_t whole_ms(spi::duration d) {
-    return std::chrono::ceil<milliseconds>(d).count();
-}
-
 // A release that only this client repeats, which remembers it as well.
 constexpr spi::duration latched_for = std::chrono::seconds{2};
 
@@ -92,15 +87,10 @@ spi::claim_answer redisson_protocol::read_claim(const reply& raw, const peer_cla
         const auto in_use = base::words{raw.text.substr(5)}.number<std::uint32_t>();
         return {.is = refused, .reason = errc::kind_mismatch, .detail = base::disagreement(in_use, asked.capacity)};
     }
-    if (raw.failure() || raw.error()) {
-        error_reply why = read_error(raw);
-        if (why.code == errc::kind_mismatch)
-            why.what =
-                "its key in Redis holds data that is no lock of Redisson, and was left alone; use another name or the "
-                "option key_prefix";
-        return {
-            .is = why.passing ? unknown : refused, .reason = why.code, .detail = why.advice(), .unreached = raw.unmet};
-    }
+    if (raw.failure() || raw.error())
+        return not_claimed(raw,
+                           "its key in Redis holds data that is no lock of Redisson, and was left alone; use another "
+                           "name or the option key_prefix");
     if (raw.is == reply::kind::null) return {.is = granted, .grant = {.lease = asked.lease, .counted_from = sent}};
     if (raw.text == "R") return {.is = refused, .reason = errc::cancelled};
     if (raw.is != reply::kind::integer) return {};

@@ -13,11 +13,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// PX takes whole milliseconds. Up: the hold must not end before we think so.
-std::int64_t ms(spi::duration d) {
-    return std::chrono::ceil<milliseconds>(d).count();
-}
-
 class setnx_protocol final : public peer_protocol {
 public:
     explicit setnx_protocol(const settings& config)
@@ -47,7 +42,7 @@ script_call setnx_protocol::claim_call(const peer_claim& wanted) const {
     script_call made{scripts::all().setnx_claim, mark ? 2u : 1u, 2};
     made << wanted.key;
     if (mark) made << *mark;
-    made << wanted.id.hex() << ms(wanted.lease);
+    made << wanted.id.hex() << whole_ms(wanted.lease);
     return made;
 }
 
@@ -56,7 +51,7 @@ script_call setnx_protocol::release_call(std::string_view key, const claim_id& i
     script_call made{scripts::all().setnx_release, mark ? 2u : 1u, 3};
     made << key;
     if (mark) made << *mark;
-    made << id.hex() << ms(base::ended_claim::remembered_for) << std::int64_t{kept};
+    made << id.hex() << whole_ms(base::ended_claim::remembered_for) << std::int64_t{kept};
     return made;
 }
 
@@ -69,21 +64,17 @@ spi::release_answer setnx_protocol::read_release(const reply& raw) const {
 script_call setnx_protocol::renew_call(std::span<const renewal_item> items) const {
     script_call made{scripts::all().setnx_renew, items.size(), 2 * items.size()};
     for (const renewal_item& one : items) made << one.key;
-    for (const renewal_item& one : items) made << one.id.hex() << ms(one.lease);
+    for (const renewal_item& one : items) made << one.id.hex() << whole_ms(one.lease);
     return made;
 }
 
 spi::claim_answer setnx_protocol::read_claim(const reply& raw, const peer_claim& asked, spi::time_point sent) const {
     using enum spi::claim_answer::verdict;
-    if (raw.failure() || raw.error()) {
-        error_reply why = read_error(raw);
-        if (why.code == errc::kind_mismatch)
-            why.what =
-                "its key in Redis is no string, so no lock of this protocol, and was left alone; use another name "
-                "or the option key_prefix";
-        return {
-            .is = why.passing ? unknown : refused, .reason = why.code, .detail = why.advice(), .unreached = raw.unmet};
-    }
+    if (raw.failure() || raw.error())
+        return not_claimed(
+            raw,
+            "its key in Redis is no string, so no lock of this protocol, and was left alone; use another "
+            "name or the option key_prefix");
     if (raw.text == "G") return {.is = granted, .grant = {.lease = asked.lease, .counted_from = sent}};
     if (raw.text == "R") return {.is = refused, .reason = errc::cancelled};
     if (!raw.text.starts_with('B')) return {};
