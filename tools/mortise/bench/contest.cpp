@@ -31,6 +31,8 @@ struct alignas(64) lane {
 // Rushing is as measuring, uncounted: until all have had a time slice, the first would have the lock for itself.
 enum phase : std::uint32_t { gathering, rushing, measuring, over };
 constexpr auto rush = std::chrono::milliseconds{40};
+// On a busy machine, a whole run may pass before anybody gets the lock. A rate of zero compares with nothing.
+constexpr auto longest_first_grant = std::chrono::seconds{5};
 
 struct contest_board {
     alignas(64) std::atomic<int> ready;
@@ -38,6 +40,7 @@ struct contest_board {
     alignas(64) std::atomic<int> asking;           // how many are in lock()
     alignas(64) std::atomic<int> last;             // the lane that had the lock last; written by who holds it
     alignas(64) std::atomic<std::int64_t> handed;  // when it called unlock(); written likewise
+    alignas(64) std::atomic<bool> counted;         // there has been a grant to count
     std::array<lane, most_lanes> lanes;
 };
 
@@ -75,6 +78,7 @@ void take_turns(contest_board& board, mortise::baseline_end& lock, int number, c
         if (last != number) board.last.store(number, std::memory_order_relaxed);
         if (phase == measuring) {
             ++mine.grants;
+            if (!board.counted.load(std::memory_order_relaxed)) board.counted = true;
             mine.thread_switches += last != number;
             mine.process_switches += last / shape.threads != number / shape.threads;
             if (timed && last != number && handed != 0) mine.handovers.add(got - handed);
@@ -152,6 +156,8 @@ contest_result contest(const contender& lock, const contest_shape& shape, std::c
     const auto begun = steady_clock::now();
     board->now.set(measuring);
     all.pause(time);
+    const auto patience = begun + time + longest_first_grant;
+    all.wait_for([&] { return board->counted || steady_clock::now() > patience; });
     board->now.set(over);
     const std::chrono::duration<double> took = steady_clock::now() - begun;
     all.finish();
