@@ -240,7 +240,15 @@ std::string glance_request(std::string_view folder) {
     rpc::range_request some = whole_of(folder);
     some.limit = most_read;
     some.of_this_member = true;
-    return encoded(txn_request{.success = {some}});
+    return encoded(some);
+}
+
+std::optional<line_snapshot> read_glance(const key_layout& keys, std::string_view folder, const std::string& bytes) {
+    rpc::range_response reply;
+    if (!decode(bytes, reply)) return std::nullopt;
+    line_snapshot found = read_line(keys, folder, reply, reply.revision);
+    found.missing_before = reply.more;
+    return found;
 }
 
 std::string all_request(const std::string& from, const std::string& prefix, std::int64_t limit) {

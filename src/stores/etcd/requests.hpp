@@ -95,6 +95,7 @@ std::string enter_request(const claim_keys& at, std::string value, std::int64_t 
 std::string read_request(std::string_view folder);  // of a line
 // Of a line that is short, as the member knows it that is asked: for who was told that it is its turn.
 std::string glance_request(std::string_view folder);
+std::optional<line_snapshot> read_glance(const key_layout& keys, std::string_view folder, const std::string& bytes);
 // Of a line what came up to that revision, and of that the youngest. `first`: also the very first.
 std::string read_end_request(std::string_view folder, std::uint64_t up_to, bool first);
 std::string all_request(const std::string& from, const std::string& prefix, std::int64_t limit);

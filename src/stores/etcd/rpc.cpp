@@ -146,6 +146,7 @@ bool decode(std::string_view bytes, range_response& into) {
     wire_reader in{bytes};
     bool good = true;
     while (good && in.next()) {
+        if (in.field() == 1) into.revision = revision_in(in.bytes());
         if (in.field() == 2) good = decode(in.bytes(), into.kvs.emplace_back());
         if (in.field() == 3) into.more = in.number() != 0;
     }

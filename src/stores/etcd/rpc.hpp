@@ -95,6 +95,7 @@ std::string encoded(const credentials&);
 // ---- answered. decode() is false if it is not such a message; what it has read by then may stay.
 
 struct range_response {
+    std::int64_t revision = 0;  // 0: it is a part of a transaction
     std::vector<key_value> kvs{};
     bool more = false;
 };
