@@ -65,22 +65,22 @@ void line_reader::peek(const record& claim, std::vector<claim_record::neighbour>
 // and came again has lost its place: what is older than that is not believed. For all else, and if it does not hold, the
 // line is read as it is now.
 void line_reader::glance(const record& claim, then done) {
-    parts_->cluster->ask_in_turn(
-        method::range, while_wanted(claim, glance_request(claim->at.folder)), parts_->settings.timeout,
-        [self = shared_from_this(), claim, done = std::move(done)](const rpc_result& reply,
-                                                                   const std::string& bytes) mutable {
-            std::optional<line_snapshot> found;
-            if (reply.ok()) found = read_glance(self->parts_->keys, claim->at.folder, bytes);
-            std::int64_t seen_at = 0;
-            {
-                const auto held = self->table_->locked();
-                seen_at = claim->seen_at;
-            }
-            std::optional<base::line_verdict> judged;
-            if (found) judged = found->judge_hold(claim->line_id, seen_at);
-            if (!judged) return self->read_near(claim, false, std::move(done));
-            done({.reply = reply, .found = std::move(found), .judged = std::move(judged)});
-        });
+    parts_->cluster->ask_in_turn(method::range, while_wanted(claim, glance_request(claim->at.folder)),
+                                 parts_->settings.timeout,
+                                 [self = shared_from_this(), claim, done = std::move(done)](
+                                     const rpc_result& reply, const std::string& bytes) mutable {
+                                     std::optional<line_snapshot> found;
+                                     if (reply.ok()) found = read_glance(self->parts_->keys, claim->at.folder, bytes);
+                                     std::int64_t seen_at = 0;
+                                     {
+                                         const auto held = self->table_->locked();
+                                         seen_at = claim->seen_at;
+                                     }
+                                     std::optional<base::line_verdict> judged;
+                                     if (found) judged = found->judge_hold(claim->line_id, seen_at);
+                                     if (!judged) return self->read_near(claim, false, std::move(done));
+                                     done({.reply = reply, .found = std::move(found), .judged = std::move(judged)});
+                                 });
 }
 
 void line_reader::read_near(const record& claim, bool asked, then done) {
