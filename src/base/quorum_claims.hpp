@@ -1,0 +1,58 @@
+// Claims on a quorum. Each attempt is a round; what the answers mean, base/quorum_vote.hpp decides.
+#pragma once
+
+#include "base/quorum_desk.hpp"
+#include "base/quorum_node.hpp"
+#include "base/quorum_rounds.hpp"
+#include "base/quorum_vote.hpp"
+
+#include <mortise/claim_id.hpp>
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mortise::inline v0::base {
+
+class quorum_claims;
+
+// One attempt.
+struct quorum_claim_round final : quorum_round {
+    quorum_claim_round(quorum_claims& in, const claim_id& which, const quorum_vote::rules& rules, spi::time_point now)
+        : claims(in), id(which), vote(rules, now), asked(rules.nodes), seen(rules.nodes) {}
+    spi::task expire(spi::time_point now) override;
+
+    quorum_claims& claims;
+    const claim_id id;
+    quorum_vote vote;
+    std::vector<char> asked;
+    std::vector<node_vote> seen;
+    std::vector<spi::reply<spi::claim_answer>> replies;
+};
+
+class quorum_claims {
+public:
+    explicit quorum_claims(quorum_desk& desk) : desk_(desk) {}
+
+    void claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done);
+
+private:
+    friend quorum_claim_round;
+    using round_ptr = std::shared_ptr<quorum_claim_round>;
+
+    // With the mutex held.
+    round_ptr begin(quorum_entry& mine, const claim_id& id, spi::time_point now);
+    spi::task conclude(quorum_claim_round& round);
+    spi::claim_answer answer_of(const quorum_claim_round& round, spi::time_point now) const;
+    void explain(const quorum_claim_round& round, spi::time_point now, spi::claim_answer& no) const;
+    spi::claim_answer held_by_others(const quorum_claim_round& round) const;
+
+    void ask(const round_ptr& round, const spi::claim_request& asked);
+    void answered(const round_ptr& round, std::size_t node, node_vote vote);
+
+    quorum_desk& desk_;
+};
+
+}  // namespace mortise::inline v0::base

@@ -1,0 +1,36 @@
+// Renewals on a quorum: a majority must renew, and gives a hold back to the nodes that have forgotten it.
+#pragma once
+
+#include "base/quorum_desk.hpp"
+
+#include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace mortise::inline v0::base {
+
+class quorum_renewals {
+public:
+    explicit quorum_renewals(quorum_desk& desk) : desk_(desk) {}
+
+    void renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done);
+
+private:
+    struct round;
+    using round_ptr = std::shared_ptr<round>;
+
+    // With the mutex held.
+    void add(round& to, const spi::renewal& due);
+    spi::task conclude(round& ended);
+
+    void ask(const round_ptr& round);
+    void answered(const round_ptr& round, std::size_t node, const std::vector<spi::renewal_answer>& answers);
+
+    quorum_desk& desk_;
+};
+
+}  // namespace mortise::inline v0::base
