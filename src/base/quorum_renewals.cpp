@@ -85,42 +85,49 @@ void quorum_renewals::answered(const round_ptr& asked, std::size_t node,
     spi::task todo;
     {
         quorum_desk::lock held{desk_.mutex};
-        if (!asked->open()) return;
+        const bool late = !asked->open();
         for (std::size_t i = 0; i < answers.size(); ++i) {
             round::one& one = asked->claims[i];
+            if (answers[i] == spi::renewal_answer::lost) one.lost_at.push_back(node);
+            if (late) continue;
             if (answers[i] == spi::renewal_answer::renewed) ++one.renewed;
-            if (answers[i] == spi::renewal_answer::lost) {
-                ++one.lost;
-                one.lost_at.push_back(node);
-            }
+            if (answers[i] == spi::renewal_answer::lost) ++one.lost;
         }
-        --asked->missing;
-        const auto all = asked->answers(desk_.nodes.size());
-        const bool certain = std::count(all.begin(), all.end(), spi::renewal_answer::unknown) == 0;
-        if (!certain && asked->missing > 0) return;
-        todo = conclude(*asked);
+        if (!late && --asked->missing > 0) {
+            const auto all = asked->answers(desk_.nodes.size());
+            if (std::count(all.begin(), all.end(), spi::renewal_answer::unknown) > 0) return;
+        }
+        todo = late ? give_again(*asked) : conclude(*asked);
     }
     todo();
 }
 
-// A majority has a hold, so nobody else can: the nodes that have forgotten it are given it again, and count from the next
-// renewal on.
 spi::task quorum_renewals::conclude(round& ended) {
     desk_.rounds.end(ended);
+    return [again = give_again(ended), answers = ended.answers(desk_.nodes.size()),
+            done = std::move(ended.done)]() mutable {
+        again();
+        done(std::move(answers));
+    };
+}
+
+// A majority has a hold, so nobody else can: the nodes that have forgotten it are given it again, and count from the next
+// renewal on.
+spi::task quorum_renewals::give_again(round& renewed) {
     std::vector<std::pair<std::size_t, round::one>> again;
-    auto answers = ended.answers(desk_.nodes.size());
+    const auto answers = renewed.answers(desk_.nodes.size());
     for (std::size_t i = 0; i < answers.size(); ++i) {
-        const round::one& one = ended.claims[i];
+        round::one& one = renewed.claims[i];
+        const auto forgotten_at = std::exchange(one.lost_at, {});
         const auto found = desk_.entries.find(one.id);
         if (answers[i] != spi::renewal_answer::renewed || one.lease == spi::duration::zero()) continue;
         if (found == desk_.entries.end() || found->second.releasing) continue;
-        for (const std::size_t node : one.lost_at) again.emplace_back(node, one);
+        for (const std::size_t node : forgotten_at) again.emplace_back(node, one);
     }
-    return [this, answers = std::move(answers), done = std::move(ended.done), again = std::move(again)]() mutable {
+    return [this, again = std::move(again)] {
         for (const auto& [node, one] : again)
             desk_.nodes[node]->store().claim({.name = one.name, .id = one.value, .lease = one.lease},
                                              [](const spi::claim_answer&) {});
-        done(std::move(answers));
     };
 }
 

@@ -26,6 +26,7 @@ private:
     // With the mutex held.
     void add(round& to, const spi::renewal& due);
     spi::task conclude(round& ended);
+    spi::task give_again(round& renewed);
 
     void ask(const round_ptr& round);
     void answered(const round_ptr& round, std::size_t node, const std::vector<spi::renewal_answer>& answers);

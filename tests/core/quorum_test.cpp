@@ -213,6 +213,18 @@ TEST_F(quorum, a_node_that_was_away_is_given_the_lock_with_the_next_renewal) {
     EXPECT_EQ(world.held_on("job"), 0u);
 }
 
+// The others are a majority before it answers.
+TEST_F(quorum, a_slow_node_that_was_away_is_given_the_lock_too) {
+    mine.nets[4]->fail(verb::claim);
+    mine.nets[4]->delay(verb::renew, 100ms, 100ms);
+    call got{mine.locks, "job", {.lease = 9s}};
+    world.settle();
+    ASSERT_TRUE(got.granted());
+    EXPECT_EQ(world.held_on("job"), 4u);
+    world.advance(4s);
+    EXPECT_EQ(world.held_on("job"), 5u);
+}
+
 TEST_F(quorum, a_hold_that_a_majority_forgot_is_lost_though_others_have_it) {
     for (const std::size_t away : {0u, 1u}) mine.nets[away]->fail(verb::claim);
     call got{mine.locks, "job", {.lease = 1h}};
