@@ -57,9 +57,14 @@ server::server(setup how) : setup_(std::move(how)) {
     testing::with_free_ports([&] {
         port_ = testing::free_port();
         std::vector<std::string> command{program("postgres"), "-D", directory(), "-p", std::to_string(port_), "-k", ""};
-        std::vector<std::string> options{"listen_addresses=127.0.0.1", "shared_buffers=32MB",
-                                         "max_connections=200",        "wal_level=replica",
-                                         "log_min_messages=warning",   "autovacuum_naptime=5"};
+        // Memory that its processes share is in files of its directory: what it leaves in /dev/shm when it is killed stays there.
+        std::vector<std::string> options{"listen_addresses=127.0.0.1",
+                                         "shared_buffers=32MB",
+                                         "max_connections=200",
+                                         "wal_level=replica",
+                                         "log_min_messages=warning",
+                                         "autovacuum_naptime=5",
+                                         "dynamic_shared_memory_type=mmap"};
         options.insert(options.end(), setup_.more.begin(), setup_.more.end());
         for (const std::string& option : options) {
             command.emplace_back("-c");
