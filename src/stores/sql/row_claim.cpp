@@ -1,5 +1,8 @@
 #include "stores/sql/row_claim.hpp"
 
+#include "base/push_grace.hpp"
+
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -7,6 +10,8 @@ namespace mortise::inline v0::stores::sql {
 namespace {
 
 using verdict = base::line_verdict::verdict;
+
+constexpr std::chrono::seconds usual_lease{30};
 
 // What would be said of the claim if it arrived now, without these.
 base::line_verdict verdict_at_the_end(const row_claim& claim, std::vector<base::line_entry> line) {
@@ -17,6 +22,30 @@ base::line_verdict verdict_at_the_end(const row_claim& claim, std::vector<base::
 }
 
 }  // namespace
+
+row_claim_ptr row_claim::made_for(const spi::claim_request& wanted) {
+    const base::line_entry entry{
+        .id = wanted.id, .capacity = wanted.capacity, .weight = wanted.weight, .instead_of = wanted.instead_of};
+    auto claim = std::make_shared<row_claim>(rules_of(entry));
+    claim->name = wanted.name;
+    claim->entry = entry;
+    claim->lease = wanted.lease.value_or(usual_lease);
+    claim->grace = wanted.renew == renew::on ? std::min<spi::duration>(claim->lease, base::push_grace) : claim->lease;
+    claim->trust = wanted.renew == renew::on ? std::min<spi::duration>(claim->lease, push_trust) : claim->lease;
+    claim->label = wanted.label;
+    claim->detached = wanted.kept_by == kept_by::lease;
+    return claim;
+}
+
+row_claim_ptr row_claim::of_another(std::string_view name, const claim_id& id) {
+    const base::line_entry entry{.id = id};
+    auto claim = std::make_shared<row_claim>(rules_of(entry));
+    claim->machine = base::queued_claim::of_another(rules_of(entry));
+    claim->name = name;
+    claim->entry = entry;
+    claim->detached = true;
+    return claim;
+}
 
 void row_claim::answer(const spi::claim_answer& reply, deferred_calls& later) {
     for (auto& one : std::exchange(claimers, {}))

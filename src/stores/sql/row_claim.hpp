@@ -10,14 +10,24 @@
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mortise::inline v0::stores::sql {
 
+// A grant that is pushed is not believed in for as long as the server keeps it (base/push_grace.hpp), but for so long: if the
+// client's session ends, the server need not keep it longer either.
+inline constexpr std::chrono::milliseconds push_trust{900};
+
 struct row_claim {
+    static std::shared_ptr<row_claim> made_for(const spi::claim_request& wanted);
+    // One that another client made, and that is to leave.
+    static std::shared_ptr<row_claim> of_another(std::string_view name, const claim_id& id);
+
     explicit row_claim(const base::queued_claim::rules& rules) : machine(rules) {}
 
     std::string name{};

@@ -1,7 +1,7 @@
 #include "stores/sql/row_claims.hpp"
 
-#include "base/push_grace.hpp"
 #include "stores/sql/answers.hpp"
+#include "stores/sql/row_values.hpp"
 
 #include <mortise/error.hpp>
 
@@ -33,27 +33,13 @@ constexpr std::chrono::microseconds marked_for = std::chrono::hours{1};
 constexpr auto remembered_for =
     std::chrono::duration_cast<std::chrono::microseconds>(base::ended_claim::remembered_for);
 
-constexpr std::chrono::seconds usual_lease{30};
-
-// A grant that is pushed is not believed in for as long as the server keeps it (base/push_grace.hpp), but for so long: if the
-// client's session ends, the server need not keep it longer either.
-constexpr milliseconds push_trust{900};
-
 // How long a client that goes waits for its claims to leave. They would expire.
 constexpr milliseconds last_wait{250};
-
-std::int64_t microseconds_of(spi::duration d) {
-    return std::chrono::ceil<std::chrono::microseconds>(d).count();
-}
 
 std::int64_t number_at(const result& answer, std::size_t column) {
     if (answer.rows.empty() || answer.rows.front().size() <= column) return 0;
     const auto* number = std::get_if<std::int64_t>(&answer.rows.front()[column]);
     return number != nullptr ? *number : 0;
-}
-
-value optional_id(const claim_id& id) {
-    return id == claim_id{} ? value{} : value{bytes_of(id)};
 }
 
 spi::claim_answer not_understood() {
@@ -67,20 +53,6 @@ spi::duration first_end_of(const row_line& line) {
     for (const row_entry& one : line.entries)
         if (one.confirmed) left = std::min(left, one.left);
     return left;
-}
-
-row_claim_ptr made_for(const spi::claim_request& wanted) {
-    const base::line_entry entry{
-        .id = wanted.id, .capacity = wanted.capacity, .weight = wanted.weight, .instead_of = wanted.instead_of};
-    auto claim = std::make_shared<row_claim>(rules_of(entry));
-    claim->name = wanted.name;
-    claim->entry = entry;
-    claim->lease = wanted.lease.value_or(usual_lease);
-    claim->grace = wanted.renew == renew::on ? std::min<spi::duration>(claim->lease, base::push_grace) : claim->lease;
-    claim->trust = wanted.renew == renew::on ? std::min<spi::duration>(claim->lease, push_trust) : claim->lease;
-    claim->label = wanted.label;
-    claim->detached = wanted.kept_by == kept_by::lease;
-    return claim;
 }
 
 // A claim of ours on another name: nothing of it is on this one.
@@ -121,7 +93,7 @@ void row_claims::claim(const spi::claim_request& wanted, spi::reply<spi::claim_a
         return later(
             [done = std::move(done)]() mutable { done({.is = claim_is::refused, .reason = errc::cancelled}); });
     row_claim_ptr claim = known(wanted.id);
-    if (!claim) claims_.emplace(wanted.id, claim = made_for(wanted));
+    if (!claim) claims_.emplace(wanted.id, claim = row_claim::made_for(wanted));
     claim->queues = wanted.queue;
     claim->claimers.push_back(std::move(done));
     run(claim, claim->machine.ask(wanted.queue), later);
@@ -136,12 +108,7 @@ void row_claims::release(std::string_view name, const claim_id& id, spi::reply<s
     row_claim_ptr claim = known(id);
     if (claim && claim->name != name) return remove_elsewhere(parts_, name, id, std::move(done), later);
     if (!claim) {  // of another client: whoever made it, its row is to go
-        const base::line_entry entry{.id = id};
-        claim = std::make_shared<row_claim>(rules_of(entry));
-        claim->machine = machine::of_another(rules_of(entry));
-        claim->name = name;
-        claim->entry = entry;
-        claim->detached = true;
+        claim = row_claim::of_another(name, id);
         claims_.emplace(id, claim);
     }
     claim->releasers.push_back(std::move(done));
@@ -336,23 +303,7 @@ void row_claims::enter(const row_claim_ptr& claim, const action& what, deferred_
     const ticket of = what.ticket;
     if (!claim->machine.entry_sent(of)) return run(claim, claim->machine.failed(of, fate::not_done, {}), later);
     claim->confirmed = claim->pushed = false;
-    const std::int64_t only_if_it_holds = what.how == where::at_end ? 0 : 1;
-    const base::line_entry& entry = claim->entry;
-    values bound{claim->name,
-                 bytes_of(entry.id),
-                 parts_->session,
-                 std::int64_t{entry.capacity},
-                 std::int64_t{entry.weight},
-                 optional_id(entry.instead_of),
-                 only_if_it_holds,
-                 microseconds_of(claim->lease),
-                 microseconds_of(claim->grace),
-                 microseconds_of(claim->trust),
-                 parts_->context.host,
-                 std::int64_t{parts_->context.pid},
-                 claim->label,
-                 near_rows};
-    ask(claim, of, parts_->dialect.enter, std::move(bound), later,
+    ask(claim, of, parts_->dialect.enter, enter_values(*parts_, *claim, what.how != where::at_end), later,
         [claim, of, sent = parts_->context.clock.now()](row_claims& self, const result& answer, deferred_calls& after) {
             self.line_read(claim, of, near_rows, answer, sent, after);
         });
@@ -362,8 +313,7 @@ void row_claims::read(const row_claim_ptr& claim, ticket of, deferred_calls& lat
     if (!std::exchange(claim->look_due, false) && !claim->read_whole && waiters_.far_back(*claim))
         return run(claim, claim->machine.unchanged(of), later);
     const std::int64_t most = std::exchange(claim->read_whole, false) ? all_rows : near_rows;
-    values bound{claim->name, bytes_of(claim->entry.id), parts_->session, microseconds_of(claim->lease), most};
-    ask(claim, of, parts_->dialect.look, std::move(bound), later,
+    ask(claim, of, parts_->dialect.look, look_values(*parts_, *claim, most), later,
         [claim, of, most, sent = parts_->context.clock.now()](row_claims& self, const result& answer,
                                                               deferred_calls& after) {
             self.line_read(claim, of, most, answer, sent, after);
@@ -412,17 +362,8 @@ void row_claims::move(const row_claim_ptr& claim, const action& what, const row_
     const claim_id& place_of = exchanges ? claim->entry.instead_of : claim->entry.id;
     const row_claim_ptr old = exchanges ? known(place_of) : nullptr;
     if (old) old->machine.yield();
-    std::string guards = exchanges ? std::string{} : bytes_of(place_of);
-    if (exchanges)
-        for (const claim_id& id : what.verdict->guards) guards += bytes_of(id);
-    values bound{claim->name,
-                 bytes_of(claim->entry.id),
-                 bytes_of(place_of),
-                 std::move(guards),
-                 static_cast<std::int64_t>(line.floor),
-                 parts_->session,
-                 microseconds_of(claim->lease)};
-    ask(claim, what.ticket, parts_->dialect.move, std::move(bound), later,
+    const std::vector<claim_id> guards = exchanges ? what.verdict->guards : std::vector{place_of};
+    ask(claim, what.ticket, parts_->dialect.move, move_values(*parts_, *claim, place_of, guards, line), later,
         [claim, of = what.ticket, exchanges, sent = parts_->context.clock.now()](row_claims& self, const result& answer,
                                                                                  deferred_calls& after) {
             const auto counter = static_cast<std::uint64_t>(number_at(answer, 0));
@@ -438,8 +379,7 @@ void row_claims::move(const row_claim_ptr& claim, const action& what, const row_
 // Most are confirmed by the statement that found them to hold.
 void row_claims::confirm(const row_claim_ptr& claim, ticket of, deferred_calls& later) {
     if (claim->confirmed) return run(claim, claim->machine.confirmed(of), later);
-    values bound{bytes_of(claim->entry.id), microseconds_of(claim->lease)};
-    ask(claim, of, parts_->dialect.confirm, std::move(bound), later,
+    ask(claim, of, parts_->dialect.confirm, confirm_values(*claim), later,
         [claim, of, sent = parts_->context.clock.now()](row_claims& self, const result& answer, deferred_calls& after) {
             if (number_at(answer, 0) == 0) return self.run(claim, claim->machine.changed(of), after);
             claim->confirmed = true;
