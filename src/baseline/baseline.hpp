@@ -29,9 +29,11 @@ struct baseline {
         lock,        // the ends at one place exclude each other: flock(2), a mutex, the server's own lock function
         round_trip,  // nobody is excluded: lock() and unlock() are one request and its reply each
         trip,        // likewise, with the plainest request that the server knows: what the way there and back costs
-        ping_pong,   // two ends, side 0 and side 1, pass one turn to and fro: lock() waits for it, unlock() gives it to
-                     // the other side by the store's own push. Side 0 has it first. When an end is destroyed, the turn
-                     // stays with the other.
+        commit,  // likewise, with a change that is on disk when it is answered: what outlives a crash cannot cost less.
+                 // unlock() does nothing
+        ping_pong,  // two ends, side 0 and side 1, pass one turn to and fro: lock() waits for it, unlock() gives it to
+                    // the other side by the store's own push. Side 0 has it first. When an end is destroyed, the turn
+                    // stays with the other.
     };
     std::string name;  // "flock(2)", "scripts alone"
     kind is = kind::lock;
@@ -54,7 +56,8 @@ struct store_usage {
 
 struct baselines {
     // A store that has any has one of kind `lock` or `round_trip`, to compare a lock with, and one of kind `ping_pong`, to
-    // compare a hand-over with. One that is asked over a network has one of kind `trip`.
+    // compare a hand-over with. One that is asked over a network has one of kind `trip`; one whose grants are on disk has
+    // one of kind `commit`, and its hand-over is compared with that.
     std::vector<baseline> all{};
 
     // Asks the servers now. As baseline::open with regard to errors and fork.

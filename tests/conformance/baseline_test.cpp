@@ -81,8 +81,8 @@ TEST_P(baseline_of_store, at_two_places_does_not_meet) {
     }
 }
 
-TEST_P(baseline_of_store, of_kind_round_trip_or_trip_answers_everybody) {
-    for (const kind which : {kind::round_trip, kind::trip})
+TEST_P(baseline_of_store, of_kind_round_trip_trip_or_commit_answers_everybody) {
+    for (const kind which : {kind::round_trip, kind::trip, kind::commit})
         for (const baseline& each : all(which)) {
             const auto one = each.open("round-trip", 0);
             const auto other = each.open("round-trip", 0);

@@ -240,6 +240,8 @@ bound_table::actions bound_table::looked(const claim_id& id, std::optional<bool>
     if (one.is == phase::looking) {
         tell(one, {.is = claim_is::busy, .standing = who}, out);
         over(id, now, out);
+    } else if (one.is == phase::taking && !somebody) {
+        one.since = now;  // nobody has said that it is queued, so it looks again
     } else if (one.is == phase::taking) {
         one.told = true;
         tell(one, {.is = claim_is::queued, .standing = who}, out);

@@ -88,6 +88,15 @@ TEST_F(bound_claim_events, a_wait_is_told_so_after_a_moment_and_then_pushed) {
     EXPECT_THAT(kinds(table_.confirmed(a_, true, now_ + 9s, now_ + 9s)), ElementsAre(action_kind::granted));
 }
 
+// Else its caller would wait for as long as it likes on a server that is not there.
+TEST_F(bound_claim_events, a_wait_is_not_told_so_if_nobody_could_be_asked) {
+    ask(a_, true);
+    EXPECT_THAT(kinds(table_.tick(now_ + 200ms)), ElementsAre(action_kind::look));
+    EXPECT_THAT(kinds(table_.looked(a_, std::nullopt, {}, now_ + 200ms)), IsEmpty());
+    EXPECT_THAT(kinds(table_.tick(now_ + 250ms)), IsEmpty());
+    EXPECT_THAT(kinds(table_.tick(now_ + 400ms)), ElementsAre(action_kind::look));
+}
+
 TEST_F(bound_claim_events, a_connection_that_was_replaced_holds_nothing) {
     ask(a_, true);
     table_.took(a_, yes(), now_);

@@ -4,6 +4,7 @@
 #include "stores/mysql/statements.hpp"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -16,14 +17,8 @@ const sql::statement variables_statement{
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'wait_timeout', 'read_only', "
     "'super_read_only', 'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'binlog_format', 'wsrep_on', "
     "'group_replication_group_name', 'max_connections', 'sql_log_bin', 'rpl_semi_sync_master_enabled', "
-    "'innodb_lock_wait_timeout')"};
+    "'rpl_semi_sync_master_wait_point', 'rpl_semi_sync_master_timeout', 'innodb_lock_wait_timeout')"};
 const sql::statement trip_statement{"SELECT 1"};
-
-std::string quoted_identifier(const std::string& name) {
-    std::string quoted = "`";
-    for (const char c : name) quoted += c == '`' ? std::string{"``"} : std::string{c};
-    return quoted + "`";
-}
 
 std::string text_of(const sql::value& of) {
     if (const auto* const text = std::get_if<std::string>(&of)) return *text;
@@ -35,7 +30,34 @@ unsigned major_of(const std::string& version) {
     return base::number_in<unsigned>(version.substr(0, version.find('.')), 0, 10'000).value_or(0);
 }
 
+// Of a server with a binary log: what a replica that is promoted may lack.
+finding replication_in(const std::function<std::string(const std::string&)>& value) {
+    if (value("rpl_semi_sync_master_enabled") != "ON")
+        return {grade::note,
+                "if an asynchronous replica is promoted, it may lack the last tokens, and locks are not replicated",
+                "after a failover, wait until former holders have noticed"};
+    if (value("rpl_semi_sync_master_wait_point") != "AFTER_SYNC")
+        return {grade::warning,
+                "rpl_semi_sync_master_wait_point is " + value("rpl_semi_sync_master_wait_point") +
+                    ": a grant can be seen before a replica has it, and be gone after a failover",
+                "SET GLOBAL rpl_semi_sync_master_wait_point = AFTER_SYNC"};
+    return {grade::good,
+            "commits wait for a semi-synchronous replica, at most " + value("rpl_semi_sync_master_timeout") + " ms",
+            {}};
+}
+
 }  // namespace
+
+const sql::statement& server_variables() {
+    return variables_statement;
+}
+
+std::vector<finding> findings_of(const settings& how, const sql::result& variables) {
+    diagnosis seen;
+    if (!variables.how.ok()) seen.failed = variables.how.detail;
+    for (const sql::values& row : variables.rows) seen.variables[text_of(row.at(0))] = text_of(row.at(1));
+    return findings_of(how, seen);
+}
 
 std::vector<finding> findings_of(const settings& how, const diagnosis& seen) {
     std::vector<finding> all;
@@ -54,8 +76,8 @@ std::vector<finding> findings_of(const settings& how, const diagnosis& seen) {
     const std::string version = value("version");
     const bool mariadb = version.find("MariaDB") != std::string::npos;
     const bool old = mariadb ? major_of(version) < 10 : major_of(version) < 8;
-    all.push_back(
-        {grade::good, (mariadb ? "MariaDB " : "MySQL ") + version + ", round trip " + base::readable(seen.trip), {}});
+    const std::string trip = seen.trip > spi::duration{} ? ", round trip " + base::readable(seen.trip) : "";
+    all.push_back({grade::good, (mariadb ? "MariaDB " : "MySQL ") + version + trip, {}});
     if (old)
         all.push_back({grade::problem,
                        "servers older than MariaDB 10.6 and MySQL 8.0 forget AUTO_INCREMENT numbers when they restart",
@@ -86,11 +108,7 @@ std::vector<finding> findings_of(const settings& how, const diagnosis& seen) {
     if (on("log_bin") && value("binlog_format") == "STATEMENT")
         all.push_back({grade::problem, "binlog_format is STATEMENT, and InnoDB refuses our statements with it",
                        "SET GLOBAL binlog_format = 'MIXED', or ROW"});
-    if (on("log_bin"))
-        all.push_back(
-            {grade::note,
-             "if an asynchronous replica is promoted, it may lack the last tokens, and locks are not replicated",
-             "after a failover, wait until former holders have noticed"});
+    if (on("log_bin")) all.push_back(replication_in(value));
     if (seen.denied)
         all.push_back({grade::problem, "we may not use our tables: " + *seen.denied,
                        "have an administrator run what `mortise schema` prints"});
@@ -132,20 +150,6 @@ void diagnose(const settings& how, sql::connection& server, spi::clock& clock, s
             });
         });
     });
-}
-
-std::string bound_schema(const settings& how) {
-    const std::string database = quoted_identifier(how.database);
-    std::string all = "CREATE DATABASE IF NOT EXISTS " + database + ";\nUSE " + database + ";\n";
-    for (const sql::statement& one : bound_statements{how.by}.schema) all += one.text + ";\n";
-    // Waits are ended with KILL, which everybody may do to connections of the same user.
-    std::string user = "'";
-    for (const char c : how.user) user += c == '\'' || c == '\\' ? std::string{'\\', c} : std::string{c};
-    user += "'@'%'";
-    all += "GRANT SELECT, INSERT, DELETE ON " + database + ".mortise_holds TO " + user + ";\n";
-    if (how.by == strategy::for_update)
-        all += "GRANT SELECT, INSERT, UPDATE ON " + database + ".mortise_rows TO " + user + ";\n";
-    return all;
 }
 
 }  // namespace mortise::inline v0::stores::mysql

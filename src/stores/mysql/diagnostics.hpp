@@ -18,7 +18,7 @@ namespace mortise::inline v0::stores::mysql {
 struct diagnosis {
     std::string failed{};   // why the server could not be asked
     bool hopeless = false;  // and asking again will not help
-    spi::duration trip{};
+    spi::duration trip{};   // 0: not measured
     std::string version{};
     std::map<std::string, std::string> variables{};  // those that matter and that this server has
     std::optional<std::string> denied{};             // why we may not write to our tables
@@ -26,9 +26,10 @@ struct diagnosis {
 
 std::vector<finding> findings_of(const settings& how, const diagnosis& seen);  // pure
 
-void diagnose(const settings& how, sql::connection& server, spi::clock& clock, spi::reply<std::vector<finding>> done);
+// Of strategy=row: what its variables tell.
+const sql::statement& server_variables();
+std::vector<finding> findings_of(const settings& how, const sql::result& variables);
 
-// What a database administrator runs, with the least rights.
-std::string bound_schema(const settings& how);
+void diagnose(const settings& how, sql::connection& server, spi::clock& clock, spi::reply<std::vector<finding>> done);
 
 }  // namespace mortise::inline v0::stores::mysql

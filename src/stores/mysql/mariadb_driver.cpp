@@ -3,6 +3,8 @@
 #include "base/text.hpp"
 #include "net/library_tls.hpp"
 #include "stores/mysql/errors.hpp"
+#include "stores/mysql/mariadb_values.hpp"
+#include "stores/sql/strangers.hpp"
 
 #include <algorithm>
 #include <array>
@@ -30,19 +32,6 @@ using sql::outcome;
 constexpr const char* safe_authentication =
     "mysql_native_password,client_ed25519,parsec,caching_sha2_password,sha256_password";
 
-bool is_integer(enum_field_types type) {
-    switch (type) {
-        case MYSQL_TYPE_TINY:
-        case MYSQL_TYPE_SHORT:
-        case MYSQL_TYPE_INT24:
-        case MYSQL_TYPE_LONG:
-        case MYSQL_TYPE_LONGLONG:
-            return true;
-        default:
-            return false;
-    }
-}
-
 // So that a server that vanished is noticed by a connection that only waits.
 void notice_silence(int socket) {
     const auto set = [socket](int level, int option, int value) {
@@ -53,71 +42,6 @@ void notice_silence(int socket) {
     set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
     set(IPPROTO_TCP, TCP_KEEPCNT, 3);
     set(IPPROTO_TCP, TCP_USER_TIMEOUT, 20'000);
-}
-
-// Parameters of a statement, in the library's form. They point into the values.
-class parameters {
-public:
-    explicit parameters(sql::values bound) : values_(std::move(bound)), binds_(values_.size()) {
-        for (std::size_t i = 0; i < values_.size(); ++i) {
-            MYSQL_BIND& bind = binds_[i];
-            if (auto* number = std::get_if<std::int64_t>(&values_[i])) {
-                bind.buffer_type = MYSQL_TYPE_LONGLONG;
-                bind.buffer = number;
-            } else if (auto* bytes = std::get_if<std::string>(&values_[i])) {
-                bind.buffer_type = MYSQL_TYPE_BLOB;
-                bind.buffer = bytes->data();
-                bind.buffer_length = static_cast<unsigned long>(bytes->size());
-            } else {
-                bind.buffer_type = MYSQL_TYPE_NULL;
-            }
-        }
-    }
-    std::size_t size() const { return binds_.size(); }
-    MYSQL_BIND* all() { return binds_.data(); }
-
-private:
-    sql::values values_;
-    std::vector<MYSQL_BIND> binds_;
-};
-
-// The rows of a result that the library has stored.
-std::vector<sql::values> rows_of(MYSQL_STMT* from) {
-    MYSQL_RES* const about = mysql_stmt_result_metadata(from);
-    const MYSQL_FIELD* const fields = mysql_fetch_fields(about);
-    const std::size_t columns = mysql_num_fields(about);
-    std::vector<MYSQL_BIND> binds(columns);
-    std::vector<std::int64_t> numbers(columns);
-    std::vector<std::string> texts(columns);
-    std::vector<unsigned long> lengths(columns);
-    std::vector<my_bool> nulls(columns);
-    for (std::size_t i = 0; i < columns; ++i) {
-        if (is_integer(fields[i].type)) {
-            binds[i].buffer_type = MYSQL_TYPE_LONGLONG;
-            binds[i].buffer = &numbers[i];
-        } else {
-            texts[i].resize(fields[i].max_length);
-            binds[i].buffer_type = MYSQL_TYPE_BLOB;
-            binds[i].buffer = texts[i].data();
-            binds[i].buffer_length = fields[i].max_length;
-        }
-        binds[i].length = &lengths[i];
-        binds[i].is_null = &nulls[i];
-    }
-    std::vector<sql::values> rows;
-    mysql_stmt_bind_result(from, binds.data());
-    while (mysql_stmt_fetch(from) == 0) {
-        sql::values& row = rows.emplace_back(columns);
-        for (std::size_t i = 0; i < columns; ++i) {
-            if (nulls[i]) continue;
-            if (binds[i].buffer_type == MYSQL_TYPE_LONGLONG)
-                row[i] = numbers[i];
-            else
-                row[i] = texts[i].substr(0, lengths[i]);
-        }
-    }
-    mysql_free_result(about);
-    return rows;
 }
 
 // Why its TLS cannot be relied on; empty: it can.
@@ -174,6 +98,7 @@ public:
         if (goes_on_ == nullptr) return {.read = is_ == state::up, .write = arrived};
         return {.read = (waits_for_ & MYSQL_WAIT_READ) != 0, .write = arrived || (waits_for_ & MYSQL_WAIT_WRITE) != 0};
     }
+    bool provoke() override;
     void advance() override;
     bool ready() const override { return is_ == state::up && goes_on_ == nullptr; }
     void send(const sql::statement& what, std::span<const sql::value> bound) override;
@@ -210,7 +135,8 @@ private:
     std::size_t session_done_ = 0;
     sql::server_address to_;
     std::unique_ptr<net::library_tls> tls_{};
-    bool awaits_greeting_ = false;
+    bool awaits_greeting_ = false;  // the server's first packet
+    bool provoked_ = false;
     state is_ = state::connecting;
     outcome trouble_{};
 
@@ -261,8 +187,8 @@ void mariadb_driver::open(const sql::server_address& to) {
             return lose({.is = outcome::kind::refused, .detail = std::move(why), .hopeless = true});
         tls_ = net::verify_library(how_.tls, to_.where.host);
         use_tls(mysql_, how_);
-        awaits_greeting_ = true;
     }
+    awaits_greeting_ = true;
     begin(
         mysql_real_connect_start(&made_, mysql_, to_.numeric.c_str(), how_.user.c_str(), how_.password.c_str(),
                                  how_.database.c_str(), to_.where.port, nullptr,
@@ -342,6 +268,7 @@ void mariadb_driver::lose(outcome why) {
 // with a zero behind it, 13 bytes of other things, and what the server can do, of which TLS is a bit.
 bool mariadb_driver::greeting_is_fine() {
     constexpr unsigned char protocol = 10;
+    constexpr unsigned char error_packet = 0xff;  // which the library reports
     constexpr std::size_t to_version = 5;
     constexpr std::size_t to_abilities = 13;
     pollfd socket{descriptor(), POLLIN, 0};
@@ -350,8 +277,19 @@ bool mariadb_driver::greeting_is_fine() {
     const auto got = ::recv(descriptor(), seen.data(), seen.size(), MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN) return false;
     awaits_greeting_ = false;
-    // What is no greeting, such as an error, the library reports.
-    if (got <= static_cast<ssize_t>(to_version) || seen[to_version - 1] != protocol) return true;
+    if (got <= 0 && provoked_) {
+        lose({.is = outcome::kind::unsent,
+              .detail = to_.where.shown() + " takes connections, but does not answer; is the port right?"});
+        return false;
+    }
+    if (got <= static_cast<ssize_t>(to_version)) return true;  // it was closed, or the library reads the rest
+    if (seen[to_version - 1] == error_packet) return true;
+    if (seen[to_version - 1] != protocol) {
+        const std::string_view says{reinterpret_cast<const char*>(seen.data()), static_cast<std::size_t>(got)};
+        lose({.is = outcome::kind::refused, .detail = sql::wrong_server(to_.where.shown(), says, "MySQL")});
+        return false;
+    }
+    if (!how_.tls.on) return true;
     const auto end = seen.begin() + got;
     const auto zero = std::find(seen.begin() + to_version, end, 0);
     if (end - zero < static_cast<std::ptrdiff_t>(to_abilities + 3)) {
@@ -364,6 +302,13 @@ bool mariadb_driver::greeting_is_fine() {
           .detail = to_.where.shown() + " does not speak TLS; " + how_.tls.if_plain,
           .hopeless = true});
     return false;
+}
+
+// MySQL speaks first. Redis and web servers do not, but answer this.
+bool mariadb_driver::provoke() {
+    constexpr std::string_view words = "PING\r\n";
+    if (!awaits_greeting_ || std::exchange(provoked_, true)) return false;
+    return ::send(descriptor(), words.data(), words.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 }
 
 outcome mariadb_driver::connect_failure() const {

@@ -7,6 +7,7 @@
 #include "stores/mysql/mariadb_driver.hpp"
 #include "stores/mysql/promises.hpp"
 #include "stores/mysql/row_dialect.hpp"
+#include "stores/mysql/schema.hpp"
 #include "stores/mysql/settings.hpp"
 #include "stores/sql/row_store.hpp"
 
@@ -58,18 +59,29 @@ private:
     spi::clock& clock_;
 };
 
+// A client that is not woken: it asks.
+class no_waker final : public sql::row_waker {
+public:
+    bool watch(const waiter&) override { return false; }
+    void unwatch(const claim_id&) override {}
+    bool serves() const override { return false; }
+    void close() noexcept override {}
+};
+
 // row.
 spi::store_factory open_rows(const settings& how) {
     const auto make = [how] { return make_driver(how, silence_of_rows); };
     const auto setup = std::make_shared<const sql::row_setup>(sql::row_setup{
         .dialect = row_dialect(),
-        .promises = promises_of_row(),
+        .promises = promises_of_row(how),
         .servers = how.servers,
         .make = make,
         .timeout = how.timeout,
         .shown = how.shown(),
+        .schema = row_schema(how),
         .waker = [how, make](std::int64_t session, net::poller& sockets, spi::clock& clock,
                              sql::row_woken woken) -> std::unique_ptr<sql::row_waker> {
+            if (how.wait_connections == 0) return std::make_unique<no_waker>();
             const auto connect = [how, make, &sockets, &clock](std::function<void(sql::notification)> notified) {
                 return std::make_shared<sql::connection>(
                     sql::connection::setup{
@@ -78,6 +90,7 @@ spi::store_factory open_rows(const settings& how) {
             };
             return std::make_unique<grant_listener>(connect, session, clock, std::move(woken));
         },
+        .questions = {{server_variables(), [how](const sql::result& got) { return findings_of(how, got); }}},
     });
     return [setup](const spi::context& context) { return sql::make_row_store(setup, context); };
 }

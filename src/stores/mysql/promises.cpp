@@ -54,7 +54,10 @@ mortise::promises promises_of(const settings& how) {
     };
 }
 
-mortise::promises promises_of_row() {
+mortise::promises promises_of_row(const settings& how) {
+    const bool told = how.wait_connections > 0;
+    const std::string first_come =
+        "First come, first served. A claim whose connection breaks while it waits may lose its place. ";
     return {
         .store = "mysql",
         .tokens = true,
@@ -63,14 +66,14 @@ mortise::promises promises_of_row() {
         .leases = true,
         .upgrades = true,
         .processes = true,
-        .pushes = true,
+        .pushes = told,
         .lists = true,
         .most_capacity = base::most_capacity,
         .default_lease = std::chrono::seconds{30},
         .order =
-            "First come, first served. A claim whose connection breaks while it waits may lose its place. While a "
-            "client "
-            "has no second connection to be told on, it asks every 100 to 200 ms.",
+            first_come + (told ? "While a client has no second connection to be told on, it asks every 100 to 200 ms."
+                               : "A client whose claims wait asks for all of them every 100 to 200 ms "
+                                 "(wait_connections=0)."),
         .reach = "everybody who reaches the server",
         .exclusion = "Yes, while the server keeps what it committed; also across its restarts and crashes.",
         .fencing = "Yes: a later grant has a larger token, an AUTO_INCREMENT number.",

@@ -120,5 +120,38 @@ TEST_F(mysql_promotion, of_a_replica_that_lags_lets_two_in_and_repeats_tokens) {
         EXPECT_TRUE(eventually([&] { return !firsts[i].held.valid(); }, 40s)) << strategies[i];
 }
 
+// With semi-synchronous replication nobody is told of a commit before the replica has it. So a row outlives the failover, and so do
+// tokens; the locks of connections do not.
+TEST_F(mysql_promotion, of_a_semi_synchronous_replica_keeps_rows_and_tokens) {
+    replica_.run("SET GLOBAL rpl_semi_sync_slave_enabled = 1; STOP SLAVE IO_THREAD; START SLAVE IO_THREAD");
+    primary_.run(
+        "SET GLOBAL rpl_semi_sync_master_wait_point = AFTER_SYNC, GLOBAL rpl_semi_sync_master_timeout = 3600000, "
+        "GLOBAL rpl_semi_sync_master_enabled = 1");
+    ASSERT_TRUE(eventually(
+        [&] { return primary_.run("SHOW STATUS LIKE 'Rpl_semi_sync_master_clients'").ends_with("1"); }, 20s));
+    tcp_proxy way{primary_.port()};
+    client locks{url(way, "row"), {.patience = 60s}};
+    hold held = locks.acquire("stock");
+    const token first = held.token();
+
+    stream_.freeze();
+    client others{url(way, "row"), {.patience = 2s}};
+    EXPECT_FALSE(others.try_acquire("shelf", {.wait = 3s})) << "the replica has not seen it, so nobody may be told";
+    stream_.thaw();
+
+    primary_.kill();
+    ASSERT_TRUE(eventually(
+        [&] { return replica_.run("SHOW SLAVE STATUS").find("has read all relay log") != std::string::npos; }, 20s));
+    promote_replica();
+    way.lead_to(replica_.port());
+    way.cut();
+    client next{url(way, "row"), {.patience = 60s}};
+    const attempt busy = next.try_acquire("stock", {.wait = 1s});
+    EXPECT_FALSE(busy) << "its row was lost";
+    EXPECT_TRUE(held.valid());
+    EXPECT_EQ(held.release(), release_result::released);
+    EXPECT_GT(next.acquire("stock", {.wait = 20s}).token(), first);
+}
+
 }  // namespace
 }  // namespace mortise::inline v0::stores::mysql

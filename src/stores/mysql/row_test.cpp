@@ -60,6 +60,11 @@ protected:
             for (std::string row; std::getline(rows, row);) all.push_back(sql::servers::record_in(row));
             return all;
         }
+        std::string url_of_another_user() const override {
+            server_->run("CREATE OR REPLACE USER other@'%' IDENTIFIED BY 'other'");
+            return server_->url_of(database_, "other:other");
+        }
+        void administer(const std::string& statements) const override { server_->run(statements); }
         void crash_and_restart() override {
             server_->kill();
             server_->restart();
@@ -152,6 +157,14 @@ TEST_F(mysql_row, needs_two_connections_however_many_wait) {
     held.clear();
     EXPECT_EQ(mine.release(), release_result::released);
     for (std::thread& one : waiters) one.join();
+}
+
+// Where connections are scarce: its claims are asked for, all in one statement.
+TEST_F(mysql_row, needs_one_connection_if_it_is_not_to_be_woken) {
+    const std::string url = host_->url(host_->port(), "wait_connections=0");
+    const sql::servers::two_hundred_waiters got{*host_, url, 4};
+    EXPECT_EQ(got.connections, sql::servers::two_hundred_waiters::processes);
+    EXPECT_FALSE(client{url}.promises().pushes);
 }
 
 }  // namespace

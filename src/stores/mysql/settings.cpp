@@ -12,9 +12,12 @@ namespace {
 constexpr std::uint16_t usual_port = 3306;
 constexpr std::size_t longest_identifier = 64;  // of both servers
 
-unsigned count_in(const base::url& address, const std::string& option, const std::string& text, unsigned most) {
-    const auto count = base::number_in<unsigned>(text, 1, most);
-    if (!count) base::bad_address(address, option + " must be a number from 1 to " + std::to_string(most));
+unsigned count_in(const base::url& address, const std::string& option, const std::string& text, unsigned least,
+                  unsigned most) {
+    const auto count = base::number_in<unsigned>(text, least, most);
+    if (!count)
+        base::bad_address(address,
+                          option + " must be a number from " + std::to_string(least) + " to " + std::to_string(most));
     return *count;
 }
 
@@ -66,7 +69,9 @@ settings settings::of(const base::url& address) {
              if (s.session % std::chrono::seconds{1} != std::chrono::milliseconds{0})
                  base::bad_address(address, "session must be a number of whole seconds, like 30s");
          }},
-        {"connections", [&](const std::string& v) { s.connections = count_in(address, "connections", v, 10'000); }},
+        {"connections", [&](const std::string& v) { s.connections = count_in(address, "connections", v, 1, 10'000); }},
+        {"wait_connections",
+         [&](const std::string& v) { s.wait_connections = count_in(address, "wait_connections", v, 0, 1); }},
         {"password_file", [&](const std::string& v) { s.password = base::password_in(address, v); }},
         {"tls",
          [&](const std::string& v) {
@@ -79,6 +84,8 @@ settings settings::of(const base::url& address) {
     for (const char* option : {"session", "connections"})
         if (!s.bound() && address.query.contains(option))
             base::bad_address(address, std::string(option) + " is for strategy=for_update and strategy=get_lock");
+    if (s.bound() && address.query.contains("wait_connections"))
+        base::bad_address(address, "wait_connections is for strategy=row");
     net::load_tls(address, s.tls);
     return s;
 }

@@ -28,6 +28,7 @@ struct settings {
     std::chrono::milliseconds timeout = std::chrono::seconds{2};   // of connecting, and of an answer
     std::chrono::milliseconds session = std::chrono::seconds{30};  // after which the server ends a silent connection
     unsigned connections = 32;                                     // `for_update`, `get_lock`: each claim has one
+    unsigned wait_connections = 1;                                 // `row`: on which a client is woken; none: it asks
 
     bool bound() const noexcept { return by != strategy::row; }  // a hold ends with its connection
     std::string shown() const;                                   // without user and password

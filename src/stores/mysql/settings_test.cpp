@@ -42,6 +42,8 @@ TEST(mysql_addresses, name_the_servers_and_the_strategy) {
     EXPECT_FALSE(s.tls.on);
     EXPECT_THAT(s.shown(), Not(HasSubstr("p@ss")));
     EXPECT_EQ(read_address("mysql://u@h/d").by, strategy::row);
+    EXPECT_EQ(read_address("mysql://u@h/d").wait_connections, 1u);
+    EXPECT_EQ(read_address("mysql://u@h/d?wait_connections=0").wait_connections, 0u);
     EXPECT_EQ(read_address("mysql://u@h/d?strategy=get_lock&connections=9").connections, 9u);
 }
 
@@ -56,6 +58,8 @@ TEST(mysql_addresses, that_cannot_be_meant_are_refused_with_a_remedy) {
     EXPECT_THAT(complaint_about("mysql://u@h/d?session=30s"), HasSubstr("for_update and strategy=get_lock"));
     EXPECT_THAT(complaint_about("mysql://u@h/d?connections=2"), HasSubstr("for_update and strategy=get_lock"));
     EXPECT_THAT(complaint_about("mysql://u@h/d?strategy=get_lock&connections=0"), HasSubstr("from 1 to"));
+    EXPECT_THAT(complaint_about("mysql://u@h/d?wait_connections=2"), HasSubstr("from 0 to 1"));
+    EXPECT_THAT(complaint_about("mysql://u@h/d?strategy=get_lock&wait_connections=1"), HasSubstr("strategy=row"));
     EXPECT_THAT(complaint_about("mysql://u@h/d?tls=perhaps"), HasSubstr("on or off"));
     EXPECT_THAT(complaint_about("mysql://u@h/d?ca=/x"), HasSubstr("tls=on"));
     EXPECT_THAT(complaint_about("mysql://u@h/d?tls=on&cert=/x"), HasSubstr("go together"));

@@ -91,6 +91,11 @@ sql::outcome failure_to_connect(const std::string& where, std::string_view text)
         const bool no_password = says(text, "no password supplied");
         how.hopeless = certificate || no_tls || no_password;
         if (how.hopeless) how.is = kind::denied;
+        if (says(text, "invalid response to SSL negotiation") || says(text, "expected authentication request")) {
+            how.is = kind::refused;
+            how.detail = where + " does not speak as PostgreSQL does; is the port right? (" + line + ")";
+            return how;
+        }
         if (no_tls) how.detail += "; leave out tls=on, or set up TLS in the server";
         if (says(text, "certificate verify failed"))
             how.detail += "; the option ca names the file of the authority that signed the server's certificate";

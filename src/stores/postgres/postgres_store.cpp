@@ -5,6 +5,7 @@
 #include "stores/postgres/pq_driver.hpp"
 #include "stores/postgres/promises.hpp"
 #include "stores/postgres/row_dialect.hpp"
+#include "stores/postgres/row_schema.hpp"
 #include "stores/postgres/settings.hpp"
 #include "stores/sql/row_store.hpp"
 
@@ -23,6 +24,7 @@ spi::store_factory open(const base::url& address) {
         .make = [found] { return make_driver(found, {.called = "mortise row"}); },
         .timeout = found.timeout,
         .shown = found.shown(),
+        .schema = row_schema(found),
         .questions = {{facts_statement(), [found](const sql::result& facts) { return findings_of(found, facts); }}},
     });
     return [setup](const spi::context& context) { return sql::make_row_store(setup, context); };

@@ -4,6 +4,7 @@
 #include "base/process.hpp"
 #include "base/text.hpp"
 #include "stores/postgres/failures.hpp"
+#include "stores/sql/strangers.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include <libpq-fe.h>
+#include <sys/socket.h>
 
 namespace mortise::inline v0::stores::postgres {
 namespace {
@@ -177,6 +179,7 @@ private:
     };
     enum class stage { connecting, asking, piped };
 
+    bool is_another_server();
     void go_on_connecting();
     void ask_for_session();
     void read_session();
@@ -195,6 +198,7 @@ private:
     std::unique_ptr<PGconn, freed> connection_;
     state is_ = state::connecting;
     stage stage_ = stage::connecting;
+    bool heard_ = false;  // the server's first bytes
     interest wants_{};
     sql::outcome trouble_{};
     std::string farewell_;  // why the server ended the session, if it said so
@@ -280,7 +284,20 @@ void pq_driver::advance() {
     if (is_ != state::lost && (!alive || PQstatus(connection_.get()) == CONNECTION_BAD)) lose();
 }
 
+// A server that speaks before it was asked, or does not answer as PostgreSQL does: libpq would try it again and again.
+bool pq_driver::is_another_server() {
+    std::array<char, 64> seen{};
+    const auto got = ::recv(descriptor(), seen.data(), seen.size(), MSG_PEEK | MSG_DONTWAIT);
+    if (got <= 0) return false;
+    heard_ = true;
+    const std::string_view says{seen.data(), static_cast<std::size_t>(got)};
+    if (sql::server_that_says(says).empty()) return false;
+    lose({.is = kind::refused, .detail = sql::wrong_server(where_, says, "PostgreSQL")});
+    return true;
+}
+
 void pq_driver::go_on_connecting() {
+    if (!heard_ && is_another_server()) return;
     const base::standard_descriptors_taken out_of_the_way;
     switch (PQconnectPoll(connection_.get())) {
         case PGRES_POLLING_READING:

@@ -49,6 +49,12 @@ protected:
                 all.push_back(sql::servers::record_in(row));
             return all;
         }
+        std::string url_of_another_user() const override {
+            server_->open_console().ask("CREATE ROLE other_" + schema_ + " LOGIN PASSWORD 'secret'");
+            std::string theirs = url();
+            return theirs.replace(theirs.find("postgres:secret@"), 9, "other_" + schema_ + ":");
+        }
+        void administer(const std::string& statements) const override { server_->open_console().ask(statements); }
         void crash_and_restart() override {
             server_->kill();
             server_->start();

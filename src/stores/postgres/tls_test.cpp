@@ -6,6 +6,7 @@
 #include <mortise/error.hpp>
 
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <string>
 
@@ -138,6 +139,29 @@ TEST_P(postgres_tls, a_server_may_ask_for_a_certificate) {
     EXPECT_TRUE(locks.try_acquire("n", {.wait = plenty}));
     expect_denied(at("localhost", trusted() + showing(files_->expired), "client"),
                   HasSubstr("does not accept our certificate"));
+}
+
+// A server that says nothing from the beginning, and one that falls silent in the handshake.
+TEST_P(postgres_tls, a_handshake_that_does_not_end_is_given_up) {
+    for (const bool at_once : {true, false}) {
+        testing::tcp_proxy between{server_->port()};
+        if (at_once)
+            between.swallow(testing::way::to_client);
+        else
+            between.delay(testing::way::to_client, 200ms);
+        const std::string address = at("127.0.0.1", trusted() + "&timeout=1s", "shy", between.port());
+        auto heard = std::async(std::launch::async, [&] {
+            client locks{address, {.patience = 2s}};
+            return locks.try_acquire("n", {.wait = 60s});
+        });
+        ASSERT_TRUE(eventually([&] { return between.bytes_seen(testing::way::to_server) > (at_once ? 0u : 8u); }));
+        between.swallow(testing::way::to_client);
+        ASSERT_EQ(heard.wait_for(plenty), std::future_status::ready) << at_once;
+        const attempt got = heard.get();
+        ASSERT_FALSE(got);
+        EXPECT_EQ(got.reason(), errc::unreachable) << got.refusal().describe();
+        EXPECT_THAT(got.refusal().describe(), HasSubstr("takes connections, but does not answer"));
+    }
 }
 
 }  // namespace

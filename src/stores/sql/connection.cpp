@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +26,13 @@ constexpr milliseconds longest_pause{1000};
 
 // How long the io thread leaves a socket to callers that read it now and then.
 constexpr milliseconds idle_before_armed{10};
+
+// The server was reached, whether it says something or not.
+bool is_connected(int socket) {
+    sockaddr_storage whom{};
+    socklen_t size = sizeof whom;
+    return ::getpeername(socket, reinterpret_cast<sockaddr*>(&whom), &size) == 0;
+}
 
 // This thread is about to wait for an answer, and reads for itself.
 thread_local bool waits_soon = false;
@@ -291,8 +299,12 @@ void connection::tick() {
     const spi::time_point now = clock_.now();
     const bool connecting = is_ == state::connecting || is_ == state::greeting;
     const std::string where = with_.servers.at(server_ % with_.servers.size()).shown();
-    if (connecting && now - begun_ >= with_.timeout)
-        broke(held, {.is = kind::unsent, .detail = where + " does not answer"});
+    if (connecting && now - begun_ >= with_.timeout && !(line_ && line_->provoke()))
+        broke(held, {.is = kind::unsent,
+                     .detail = where + (line_ && is_connected(line_->descriptor())
+                                            ? " takes connections, but does not answer; is the "
+                                              "port right?"
+                                            : " does not answer")});
     else if (!sent_.empty() && sent_.front().due <= now)
         broke(held, {.is = kind::unsure, .detail = where + " has not answered in time"});
     deliver(held);

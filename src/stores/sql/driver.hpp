@@ -44,6 +44,10 @@ public:
     // is numeric, so that the client library does not block to resolve it.
     virtual void open(const server_address& to) = 0;
 
+    // The server says nothing, and is given up in a moment. Says something that makes servers of other kinds answer, so that it can
+    // be named. False: there is no such thing, or it was done.
+    virtual bool provoke() { return false; }
+
     virtual state is() const = 0;
     // Of its socket; -1: none yet. It may change while it connects.
     virtual int descriptor() const = 0;

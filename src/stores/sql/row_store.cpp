@@ -46,7 +46,7 @@ public:
         break_row(parts_, which, std::move(done));
     }
     void check(spi::reply<std::vector<finding>> done) override;
-    std::string schema() const override;
+    std::string schema() const override { return setup_->schema; }
     void will_sleep(bool whether) noexcept override { connection::will_wait(whether); }
     void sleep(spi::sleeper& sleeper) override { line_->wait(sleeper); }
     void wake(spi::sleeper& sleeper) noexcept override;
@@ -126,12 +126,6 @@ void row_store::heard(const notification& told) {
         claims_->pushed(id, *counter);
     else
         claims_->look(id);
-}
-
-std::string row_store::schema() const {
-    std::string all;
-    for (const statement& one : parts_->dialect.schema) all += one.text + ";\n";
-    return all;
 }
 
 void row_store::check(spi::reply<std::vector<finding>> done) {

@@ -27,7 +27,8 @@ struct row_setup {
     std::vector<net::endpoint> servers;
     driver_factory make;
     std::chrono::nanoseconds timeout = std::chrono::seconds{2};
-    std::string shown;  // the address, for people
+    std::string shown;   // the address, for people
+    std::string schema;  // what an administrator runs before the first use
 
     // None: the server notifies. For a session; the poller and the clock outlive the waker.
     std::function<std::unique_ptr<row_waker>(std::int64_t, net::poller&, spi::clock&, row_woken)> waker{};

@@ -104,7 +104,10 @@ contender no_lock() {
 }
 
 contender baseline_on(const mortise::baseline& beside, const names& where) {
-    contender one{.name = beside.name, .ours = false, .alternates = beside.is == mortise::baseline::kind::ping_pong};
+    contender one{.name = beside.name,
+                  .ours = false,
+                  .alternates = beside.is == mortise::baseline::kind::ping_pong,
+                  .commits = beside.is == mortise::baseline::kind::commit};
     one.open = [=]() -> maker {
         return [=](int lane) { return beside.open(where.of(lane), static_cast<unsigned>(lane % 2)); };
     };

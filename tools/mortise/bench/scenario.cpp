@@ -49,6 +49,11 @@ bool is_database(const entrant& one) {
     return one.lock.ours && (store.starts_with("mysql") || store.starts_with("postgres"));
 }
 
+// Its grants are on disk before anybody is told of them.
+bool commits_grants(const entrant& one) {
+    return is_database(one) && !one.store->baselines_of_kind(baseline::kind::commit).empty();
+}
+
 // Its lock is the server's own, and belongs to a session.
 bool is_of_session(const entrant& one) {
     return is_database(one) && (one.store->url.find("strategy=get_lock") != std::string::npos ||
@@ -203,19 +208,22 @@ scenario handoff(placement where, bool idle, const subject_stores& stores, const
     for (const auto& store : stores) {
         const names one{fresh_name(plan.workload)};
         note_missing_baseline(plan, *store);
-        const auto compared_with = enter(plan, *store, store->baselines_of_kind(baseline::kind::ping_pong), one);
+        auto compared_with = enter(plan, *store, store->baselines_of_kind(baseline::kind::commit), one);
+        compared_with = enter(plan, *store, store->baselines_of_kind(baseline::kind::ping_pong), one, compared_with);
         contender ours = each_asks(*store, one, store->promises().fifo ? mortise::order::fifo : mortise::order::any);
         if (!store->promises().processes) ours.name += ", 2 threads";
         plan.entrants.push_back({store.get(), std::move(ours), compared_with});
         enter(plan, *store, store->baselines_of_kind(baseline::kind::lock), one, compared_with);
     }
     plan.run = [=, time = how.time, rounds = how.quick ? 20 : 300](const entrant& each) {
-        const bool apart = each.store->promises().processes;
+        const bool apart = each.store->promises().processes && !each.lock.commits;
         const contest_shape shape{
             .processes = apart ? 2 : 1, .threads = apart ? 1 : 2, .where = where, .contended = true};
         outcome one;
         double switches = none;
-        if (idle) {
+        if (each.lock.commits) {
+            one.waits = contest(each.lock, {.where = where}, time).pairs;
+        } else if (idle) {
             one.waits = wake_ups(each.lock, shape, rounds, 1ms);
         } else {
             const contest_result hot = contest(each.lock, shape, time);
@@ -232,6 +240,7 @@ scenario handoff(placement where, bool idle, const subject_stores& stores, const
         // alternates by itself, so that figure has no bar.
         if (is_redis(each) && of.name == "p50") return bar{bar::side::at_most, 1.6};
         if ((is_etcd(each) || is_zookeeper(each)) && of.name == "p50") return bar{bar::side::at_most, 1.5};
+        if (commits_grants(each) && of.name == "p50") return bar{bar::side::at_most, 3};
         if (is_host(each) && of.name == "p50" && (idle || where == placement::apart)) return bar{bar::side::at_most, 3};
         return std::nullopt;
     };

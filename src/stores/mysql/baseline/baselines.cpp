@@ -147,6 +147,27 @@ private:
     std::size_t trip_;
 };
 
+// A change that is on disk when it is answered, as far as the server is set up for that.
+class commit_end final : public baseline_end {
+public:
+    commit_end(const settings& how, const std::string& place) : place_(place), line_(how) {
+        line_.ask("CREATE TABLE IF NOT EXISTS mortise_commits(place VARBINARY(100) PRIMARY KEY, n BIGINT NOT NULL)");
+        line_.ask("INSERT IGNORE INTO mortise_commits VALUES('" + place + "', 0)");
+        commit_ = line_.prepare("UPDATE mortise_commits SET n = n + 1 WHERE place = ?");
+    }
+    void lock() override { line_.run(commit_, {place_}); }
+    void unlock() override {}
+
+    static void clear(const settings& how, const std::string& place) {
+        blocking_client{how}.ask("DELETE FROM mortise_commits WHERE place = '" + place + "'");
+    }
+
+private:
+    const std::string place_;
+    blocking_client line_;
+    std::size_t commit_ = 0;
+};
+
 // Two sides that hand a turn over by named locks. The turn n is free to be taken when lock n is, which whoever has turn n - 1
 // holds; so each side holds the lock that follows its next turn before it gives its turn away.
 class turn_end final : public baseline_end {
@@ -211,8 +232,18 @@ baselines make_baselines(const base::url& address) {
             return std::make_unique<End>(how, place);
         };
     };
+    const auto cleared = [&]<class End>(std::type_identity<End>) {
+        return [how](const std::string& place) {
+            try {
+                End::clear(how, place);
+            } catch (const std::exception&) {  // it can be removed by hand
+            }
+        };
+    };
     switch (how.by) {
         case strategy::row:
+            found.all.push_back({"a commit", baseline::kind::commit, opened(std::type_identity<commit_end>{}),
+                                 cleared(std::type_identity<commit_end>{})});
             found.all.push_back(
                 {"enter and leave alone", baseline::kind::lock, opened(std::type_identity<row_end>{}), nothing});
             break;
@@ -236,12 +267,7 @@ baselines make_baselines(const base::url& address) {
                              check_baseline_place(place);
                              return std::make_unique<turn_end>(how, place, side);
                          },
-                         [how](const std::string& place) {
-                             try {
-                                 turn_end::clear(how, place);
-                             } catch (const std::exception&) {  // it can be removed by hand
-                             }
-                         }});
+                         cleared(std::type_identity<turn_end>{})});
     found.usage = [how] { return usage_of(how); };
     return found;
 }

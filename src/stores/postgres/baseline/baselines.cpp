@@ -204,6 +204,21 @@ private:
     blocking_session session_;
 };
 
+// A change that is on disk when it is answered, as far as the server is set up for that.
+class commit_end final : public baseline_end {
+public:
+    commit_end(const settings& config, const std::string& place) : place_{place}, session_(config) {
+        session_.ask("INSERT INTO mortise_baseline VALUES ($1, 0, false) ON CONFLICT DO NOTHING", place_);
+        session_.prepare("commit", "UPDATE mortise_baseline SET turn = turn + 1 WHERE place = $1");
+    }
+    void lock() override { session_.run("commit", place_); }
+    void unlock() override {}
+
+private:
+    const std::vector<std::string> place_;
+    blocking_session session_;
+};
+
 // NOTIFY to the other side. Turns are numbered: those of side 0 are even. A row has the number for a side that comes late.
 class notify_end final : public baseline_end {
 public:
@@ -272,7 +287,8 @@ auto opened(const settings& config) {
         check_baseline_place(place);
         if constexpr (std::is_same_v<End, notify_end>)
             return std::make_unique<End>(config, place, side);
-        else if constexpr (std::is_same_v<End, advisory_end> || std::is_same_v<End, row_end>)
+        else if constexpr (std::is_same_v<End, advisory_end> || std::is_same_v<End, row_end> ||
+                           std::is_same_v<End, commit_end>)
             return std::make_unique<End>(config, place);
         else
             return std::make_unique<End>(config);
@@ -284,6 +300,12 @@ auto opened(const settings& config) {
 baselines make_baselines(const base::url& address) {
     const settings config = settings::of(address);
     const auto nothing = [](const std::string&) {};
+    const auto clear_row = [config](const std::string& place) {
+        try {
+            notify_end::clear(config, place);
+        } catch (const std::exception&) {  // it can be removed by hand
+        }
+    };
     baselines found;
     // The same statements, from a bare client.
     if (config.kind == settings::strategy::row)
@@ -292,13 +314,9 @@ baselines make_baselines(const base::url& address) {
         found.all.push_back(
             {"pg_advisory_lock and nextval", baseline::kind::lock, opened<advisory_end>(config), nothing});
     found.all.push_back({"SELECT 1", baseline::kind::trip, opened<trip_end>(config), nothing});
-    found.all.push_back(
-        {"NOTIFY ping-pong", baseline::kind::ping_pong, opened<notify_end>(config), [config](const std::string& place) {
-             try {
-                 notify_end::clear(config, place);
-             } catch (const std::exception&) {  // it can be removed by hand
-             }
-         }});
+    if (config.kind == settings::strategy::row)
+        found.all.push_back({"a commit", baseline::kind::commit, opened<commit_end>(config), clear_row});
+    found.all.push_back({"NOTIFY ping-pong", baseline::kind::ping_pong, opened<notify_end>(config), clear_row});
     found.usage = [config] {
         const std::string count = blocking_session{config}.ask(
             "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()", {});

@@ -92,6 +92,8 @@ public:
     virtual std::size_t sessions() const = 0;                       // of clients
     virtual void end_sessions() const = 0;                          // KILL, pg_terminate_backend
     virtual std::vector<spi::stored_claim> records() const = 0;
+    virtual std::string url_of_another_user() const = 0;  // who has no rights yet
+    virtual void administer(const std::string& statements) const = 0;
     virtual void crash_and_restart() = 0;
     // As the server counts them. Of what an open session has done some may be missing.
     virtual std::uint64_t statements() const = 0;
@@ -101,6 +103,63 @@ public:
 
     std::string url() const { return url(port()); }
     std::size_t waiting() const { return count("confirmed = 0"); }
+};
+
+// Ten processes with twenty threads each want five names, so many times. What the server has counted.
+struct two_hundred_waiters {
+    static constexpr std::size_t processes = 10;
+    double grants = 0;
+    double statements = 0;
+    std::size_t connections = 0;
+    double seconds = 0;
+
+    two_hundred_waiters(const row_host& host, const std::string& url, int times) {
+        struct tally {
+            std::atomic<std::uint64_t> grants{0};
+            std::atomic<std::size_t> ready{0};
+            std::atomic<bool> begin{false};
+            std::atomic<std::size_t> done{0};
+            std::atomic<bool> end{false};
+        };
+        const testing::shared_page<tally> shared;
+        static_cast<void>(client{url}.acquire("made"));
+        std::vector<testing::child> all;
+        for (std::size_t p = 0; p < processes; ++p)
+            all.emplace_back([&] {
+                client own{url};
+                static_cast<void>(own.acquire("own " + std::to_string(::getpid())));
+                ++shared->ready;
+                while (!shared->begin) std::this_thread::sleep_for(1ms);
+                std::vector<std::jthread> crew;
+                for (int t = 0; t < 20; ++t)
+                    crew.emplace_back([&, t] {
+                        mutex lock{own, "n" + std::to_string(t % 5)};
+                        for (int n = 0; n < times; ++n) {
+                            const std::scoped_lock inside{lock};
+                            if (lock.hold().token().turn() == 0) ++shared->grants;
+                        }
+                    });
+                crew.clear();
+                ++shared->done;
+                while (!shared->end) std::this_thread::sleep_for(1ms);
+                return 0;
+            });
+        EXPECT_TRUE(eventually([&] { return shared->ready == processes; }, 60s));
+        const std::uint64_t before = host.statements();
+        const auto began = std::chrono::steady_clock::now();
+        shared->begin = true;
+        EXPECT_TRUE(eventually([&] { return shared->done == processes; }, 90s));
+        seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+        connections = host.connections();
+        shared->end = true;
+        for (testing::child& one : all) EXPECT_EQ(one.wait(), 0);
+        EXPECT_TRUE(eventually([&] { return host.connections() == 0; }));
+        statements = static_cast<double>(host.statements() - before);
+        grants = static_cast<double>(shared->grants);
+        std::cout << "200 waiters: hand_overs=" << grants << " statements=" << statements
+                  << " each=" << statements / grants << " connections=" << connections << " seconds=" << seconds
+                  << "\n";
+    }
 };
 
 // `Suite` makes a row_host for each test.
@@ -385,6 +444,58 @@ TYPED_TEST_P(row_suite, a_deadlock_of_two_clients_ends_with_their_time) {
     EXPECT_TRUE(second.valid());
 }
 
+TYPED_TEST_P(row_suite, needs_no_more_rights_than_its_schema_grants) {
+    const std::string theirs = this->host().url_of_another_user();
+    client asked{theirs};
+    this->host().administer(asked.schema());
+    client others{theirs};
+    hold mine = asked.acquire("n");
+    std::thread waiter{[&] { EXPECT_TRUE(others.acquire("n").valid()); }};
+    this->waits(1);
+    EXPECT_EQ(asked.list().size(), 1U);
+    EXPECT_EQ(mine.release(), release_result::released);
+    waiter.join();
+    shared_mutex upgraded{asked, "m"};
+    upgraded.lock_upgradeable();
+    upgraded.upgrade();
+    upgraded.unlock();
+    std::error_code failed;
+    for (const finding& one : asked.check(failed)) EXPECT_NE(one.is, finding::grade::problem) << one.what;
+}
+
+// Not at the next heartbeat: on one name, and on the second of two, of which the first stays locked.
+TYPED_TEST_P(row_suite, clients_of_two_users_wake_each_other) {
+    client locks{this->url()};
+    static_cast<void>(locks.acquire("made"));
+    client others{this->host().url_of_another_user()};
+    this->host().administer(others.schema());
+    const auto median_wait = [&](client& from, client& to, std::size_t already_waiting) {
+        std::vector<std::chrono::duration<double>> took;
+        for (int n = 0; n < 9; ++n) {
+            hold mine = from.acquire("n");
+            auto had = std::async(std::launch::async, [&] {
+                const hold theirs = to.acquire("n");
+                return std::chrono::steady_clock::now();
+            });
+            this->waits(already_waiting + 1);
+            const auto began = std::chrono::steady_clock::now();
+            EXPECT_EQ(mine.release(), release_result::released);
+            took.push_back(had.get() - began);
+        }
+        std::ranges::nth_element(took, took.begin() + 4);
+        std::cout << "from user to user: " << 1000 * took[4].count() << " ms\n";
+        return took[4];
+    };
+    EXPECT_LT(median_wait(locks, others, 0), 100ms);
+    EXPECT_LT(median_wait(others, locks, 0), 100ms);
+    hold first = locks.acquire("first");
+    std::thread stays{[&] { EXPECT_TRUE(others.acquire("first").valid()); }};
+    this->waits(1);
+    EXPECT_LT(median_wait(locks, others, 1), 100ms);
+    EXPECT_EQ(first.release(), release_result::released);
+    stays.join();
+}
+
 TYPED_TEST_P(row_suite, names_and_labels_are_bytes) {
     client locks{this->url()};
     std::vector<hold> all;
@@ -446,55 +557,12 @@ TYPED_TEST_P(row_suite, every_row_is_of_a_claim_that_a_client_admits_to) {
     EXPECT_TRUE(silent.innocent()) << silent.describe();
 }
 
-// Ten processes with twenty threads each want five names.
 TYPED_TEST_P(row_suite, few_statements_hand_a_lock_over_to_one_of_two_hundred) {
-    struct tally {
-        std::atomic<std::uint64_t> grants{0};
-        std::atomic<std::size_t> ready{0};
-        std::atomic<bool> begin{false};
-        std::atomic<std::size_t> done{0};
-        std::atomic<bool> end{false};
-    };
-    constexpr std::size_t processes = 10;
-    const testing::shared_page<tally> shared;
-    static_cast<void>(client{this->url()}.acquire("made"));
-    std::vector<testing::child> all;
-    for (std::size_t p = 0; p < processes; ++p)
-        all.push_back(this->other([&](client& own) {
-            static_cast<void>(own.acquire("own " + std::to_string(::getpid())));
-            ++shared->ready;
-            while (!shared->begin) std::this_thread::sleep_for(1ms);
-            std::vector<std::jthread> crew;
-            for (int t = 0; t < 20; ++t)
-                crew.emplace_back([&, t] {
-                    mutex lock{own, "n" + std::to_string(t % 5)};
-                    for (int n = 0; n < 20; ++n) {
-                        const std::scoped_lock inside{lock};
-                        if (lock.hold().token().turn() == 0) ++shared->grants;
-                    }
-                });
-            crew.clear();
-            ++shared->done;
-            while (!shared->end) std::this_thread::sleep_for(1ms);
-        }));
-    ASSERT_TRUE(eventually([&] { return shared->ready == processes; }, 60s));
-    const std::uint64_t before = this->host().statements();
-    const auto began = std::chrono::steady_clock::now();
-    shared->begin = true;
-    ASSERT_TRUE(eventually([&] { return shared->done == processes; }, 90s));
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    const std::size_t connections = this->host().connections();
-    shared->end = true;
-    for (testing::child& one : all) EXPECT_EQ(one.wait(), 0);
-    EXPECT_TRUE(eventually([&] { return this->host().connections() == 0; }));
-    const double used = static_cast<double>(this->host().statements() - before);
-    const double each = used / static_cast<double>(shared->grants);
-    std::cout << "200 waiters: hand_overs=" << shared->grants << " statements=" << used << " each=" << each
-              << " connections=" << connections << "\n";
-    EXPECT_LE(connections, processes * this->host().connections_of_a_client());
+    const two_hundred_waiters got{this->host(), this->url(), 20};
+    EXPECT_LE(got.connections, two_hundred_waiters::processes * this->host().connections_of_a_client());
     // A machine that is slow has time for more polls.
-    const double polls = took.count() * processes * this->host().polls_a_second();
-    EXPECT_LE(used, 4.0 * static_cast<double>(shared->grants) + polls);
+    const double polls = got.seconds * two_hundred_waiters::processes * this->host().polls_a_second();
+    EXPECT_LE(got.statements, 4.0 * got.grants + polls);
 }
 
 // Without local hand-over: a claim that leaves is answered who of its own client is next, so that nobody has to ask.
@@ -535,7 +603,8 @@ REGISTER_TYPED_TEST_SUITE_P(
     a_big_claim_of_a_dead_client_keeps_nobody_out, a_silent_client_is_passed_over_and_its_hold_ends_before_its_row,
     goes_on_when_the_server_was_restarted, crashes_of_the_server_under_traffic_repeat_no_token_and_leave_nothing_locked,
     what_a_dead_client_left_is_swept_by_any_other, a_deadlock_of_two_clients_ends_with_their_time,
-    names_and_labels_are_bytes, leaves_nothing_behind_when_requests_are_late_twice_or_lost,
-    every_row_is_of_a_claim_that_a_client_admits_to, claims_of_one_client_on_one_name_take_turns_in_few_statements);
+    needs_no_more_rights_than_its_schema_grants, clients_of_two_users_wake_each_other, names_and_labels_are_bytes,
+    leaves_nothing_behind_when_requests_are_late_twice_or_lost, every_row_is_of_a_claim_that_a_client_admits_to,
+    claims_of_one_client_on_one_name_take_turns_in_few_statements);
 
 }  // namespace mortise::inline v0::stores::sql::servers

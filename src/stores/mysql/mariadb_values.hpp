@@ -1,0 +1,45 @@
+// Values of statements, as libmariadb has them.
+#pragma once
+
+#include "stores/sql/statement.hpp"
+
+#include <mortise/config.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <mariadb/mysql.h>
+
+namespace mortise::inline v0::stores::mysql {
+
+// Parameters of a statement, in the library's form. They point into the values.
+class parameters {
+public:
+    explicit parameters(sql::values bound) : values_(std::move(bound)), binds_(values_.size()) {
+        for (std::size_t i = 0; i < values_.size(); ++i) {
+            MYSQL_BIND& bind = binds_[i];
+            if (auto* number = std::get_if<std::int64_t>(&values_[i])) {
+                bind.buffer_type = MYSQL_TYPE_LONGLONG;
+                bind.buffer = number;
+            } else if (auto* bytes = std::get_if<std::string>(&values_[i])) {
+                bind.buffer_type = MYSQL_TYPE_BLOB;
+                bind.buffer = bytes->data();
+                bind.buffer_length = static_cast<unsigned long>(bytes->size());
+            } else {
+                bind.buffer_type = MYSQL_TYPE_NULL;
+            }
+        }
+    }
+    std::size_t size() const { return binds_.size(); }
+    MYSQL_BIND* all() { return binds_.data(); }
+
+private:
+    sql::values values_;
+    std::vector<MYSQL_BIND> binds_;
+};
+
+// The rows of a result that the library has stored.
+std::vector<sql::values> rows_of(MYSQL_STMT* from);
+
+}  // namespace mortise::inline v0::stores::mysql
