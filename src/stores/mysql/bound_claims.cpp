@@ -113,7 +113,7 @@ void bound_claims::run(bound_table::action& one) {
     switch (one.what) {
         case action_kind::take:
             sql::reading_callers::about_to_ask(id, sessions_->line_of(one.where));
-            return sessions_->take(one, [this, id](const bound_table::taken& how) {
+            return sessions_->take(std::move(one), [this, id](const bound_table::taken& how) {
                 then([&](spi::time_point now) { return table_.took(id, how, now); });
             });
         case action_kind::stop:
@@ -133,7 +133,7 @@ void bound_claims::run(bound_table::action& one) {
         }
         case action_kind::free:
             sql::reading_callers::about_to_ask(id, sessions_->line_of(one.where));
-            return sessions_->free(one,
+            return sessions_->free(std::move(one),
                                    [this, id] { then([&](spi::time_point now) { return table_.freed(id, now); }); });
         case action_kind::look:
             return look(one);

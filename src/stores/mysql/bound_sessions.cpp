@@ -101,16 +101,17 @@ void bound_sessions::identify(place where, unique_function<void(const sql::outco
     });
 }
 
-void bound_sessions::take(const action& what, unique_function<void(taken)> done) {
+void bound_sessions::take(action wanted, unique_function<void(taken)> done) {
+    const auto what = std::make_shared<action>(std::move(wanted));
     std::int64_t number = 0;
     {
         const std::scoped_lock guard{mutex_};
-        session& one = all_.at(what.where);
+        session& one = all_.at(what->where);
         number = one.number;
         one.waiting = true;
         ++one.waits;
     }
-    auto ended = [this, where = what.where, done = std::move(done)](taken how) mutable {
+    auto ended = [this, where = what->where, done = std::move(done)](taken how) mutable {
         {
             const std::scoped_lock guard{mutex_};
             all_.at(where).waiting = false;
@@ -118,34 +119,42 @@ void bound_sessions::take(const action& what, unique_function<void(taken)> done)
         done(std::move(how));
     };
     if (number != 0) return run_take(what, number, true, std::move(ended));
-    identify(what.where, [this, what, ended = std::move(ended)](const sql::outcome& how) mutable {
+    identify(what->where, [this, what, ended = std::move(ended)](const sql::outcome& how) mutable {
         if (!how.ok()) return ended(failed(how));
         std::int64_t known = 0;
         {
             const std::scoped_lock guard{mutex_};
-            known = all_.at(what.where).number;
+            known = all_.at(what->where).number;
         }
         run_take(what, known, true, std::move(ended));
     });
 }
 
-void bound_sessions::run_take(const action& what, std::int64_t number, bool may_make,
+void bound_sessions::run_take(const shared_action& what, std::int64_t number, bool may_make,
                               unique_function<void(taken)> done) {
-    const std::int64_t seconds = what.waits ? longest_wait.count() : 0;
-    sql::values bound{what.name};
-    if (settings_.by == strategy::get_lock)
-        bound = {what.name, context_.host, context_.pid, what.label, number, what.name, seconds};
+    const std::int64_t seconds = what->waits ? longest_wait.count() : 0;
+    sql::values bound;
+    bound.reserve(7);
+    bound.emplace_back(what->name);
+    if (settings_.by == strategy::get_lock) {
+        bound.emplace_back(context_.host);
+        bound.emplace_back(context_.pid);
+        bound.emplace_back(what->label);
+        bound.emplace_back(number);
+        bound.emplace_back(what->name);
+        bound.emplace_back(seconds);
+    }
     const spi::time_point sent = context_.clock.now();
-    line_of(what.where)
+    line_of(what->where)
         ->run(
-            what.waits ? says_.take : says_.take_now, std::move(bound),
+            what->waits ? says_.take : says_.take_now, std::move(bound),
             [this, what, number, may_make, sent, done = std::move(done)](const sql::result& got) mutable {
                 took(what, number, may_make, sent, got, std::move(done));
             },
             std::chrono::seconds{seconds});
 }
 
-void bound_sessions::took(const action& what, std::int64_t number, bool may_make, spi::time_point sent,
+void bound_sessions::took(const shared_action& what, std::int64_t number, bool may_make, spi::time_point sent,
                           const sql::result& got, unique_function<void(taken)> done) {
     if (got.how.is == kind::no_schema && may_make)
         return make_schema(0, [this, what, number, done = std::move(done)](const sql::outcome& made) mutable {
@@ -153,12 +162,12 @@ void bound_sessions::took(const action& what, std::int64_t number, bool may_make
             run_take(what, number, false, std::move(done));
         });
     if (settings_.by == strategy::for_update) {
-        if (got.how.is == kind::conflict) return done({.is = what.waits ? verdict::again : verdict::not_free});
+        if (got.how.is == kind::conflict) return done({.is = what->waits ? verdict::again : verdict::not_free});
         if (!got.how.ok()) return done(failed(got.how));
         if (const auto there = number_in(got))
             return done({.is = *there == number ? verdict::yes : verdict::again, .session = *there, .sent = sent});
         // No such row, so nothing is locked, not even a gap: the isolation level is READ COMMITTED.
-        return ask(says_.make_row, {what.name}, [this, done = std::move(done)](const sql::result& made) mutable {
+        return ask(says_.make_row, {what->name}, [this, done = std::move(done)](const sql::result& made) mutable {
             // That somebody has locked the row says that it is there.
             if (!made.how.ok() && made.how.is != kind::conflict) return done(failed(made.how));
             done({.is = verdict::again});
@@ -166,14 +175,14 @@ void bound_sessions::took(const action& what, std::int64_t number, bool may_make
     }
     if (got.how.ok()) {
         if (got.affected == 0) return done({.is = verdict::not_free});
-        note_token(what.where, number, got.inserted);
+        note_token(what->where, number, got.inserted);
         return done({.is = verdict::yes, .counter = got.inserted, .session = number, .sent = sent});
     }
     if (cut_off(got.how)) return done(failed(got.how));
     // The lock may have been taken before the statement failed, and a second time would have to be freed twice.
     taken how = failed(got.how);
     if (got.how.is == kind::conflict) how.is = verdict::again;
-    free(what, [how = std::move(how), done = std::move(done)]() mutable { done(std::move(how)); });
+    run_free(what, [how = std::move(how), done = std::move(done)]() mutable { done(std::move(how)); });
 }
 
 void bound_sessions::stamp(const action& what, unique_function<void(taken)> done) {
@@ -217,21 +226,27 @@ void bound_sessions::stop(place where) {
 
 // ---- freeing it
 
-void bound_sessions::free(const action& what, unique_function<void()> done) {
-    const sql::values bound = settings_.by == strategy::get_lock ? sql::values{what.name} : sql::values{};
-    line_of(what.where)
-        ->run(says_.free, bound, [this, what, bound, done = std::move(done)](const sql::result& got) mutable {
+void bound_sessions::free(action what, unique_function<void()> done) {
+    run_free(std::make_shared<action>(std::move(what)), std::move(done));
+}
+
+void bound_sessions::run_free(const shared_action& what, unique_function<void()> done) {
+    const auto bound = [this, what] {
+        return settings_.by == strategy::get_lock ? sql::values{what->name} : sql::values{};
+    };
+    line_of(what->where)
+        ->run(says_.free, bound(), [this, what, bound, done = std::move(done)](const sql::result& got) mutable {
             // A KILL QUERY that came late ends the next statement, which is this one.
             if (got.how.is == kind::conflict) {
-                line_of(what.where)->run(says_.free, bound, [done = std::move(done)](const sql::result&) mutable {
+                line_of(what->where)->run(says_.free, bound(), [done = std::move(done)](const sql::result&) mutable {
                     done();
                 });
                 return;
             }
-            if (!got.how.ok() && !cut_off(got.how)) line_of(what.where)->drop();
+            if (!got.how.ok() && !cut_off(got.how)) line_of(what->where)->drop();
             done();
-            sweep(what.where);
-            forget_dead(what.counter);
+            sweep(what->where);
+            forget_dead(what->counter);
         });
 }
 

@@ -35,10 +35,10 @@ public:
     bound_sessions(const settings& settings, const spi::context& context, net::poller& sockets,
                    std::function<void(place, std::int64_t)> lost);
 
-    void take(const action& what, unique_function<void(taken)> done);
+    void take(action what, unique_function<void(taken)> done);
     void stop(place where);
     void stamp(const action& what, unique_function<void(taken)> done);
-    void free(const action& what, unique_function<void()> done);
+    void free(action what, unique_function<void()> done);
     // The number of the connection that is there; none: it could not be asked.
     void ping(place where, unique_function<void(std::optional<std::int64_t>)> done);
     // On the shared connection. A missing table is made.
@@ -64,9 +64,11 @@ private:
 
     std::shared_ptr<sql::connection> connect(place where);
     void identify(place where, unique_function<void(const sql::outcome&)> done);
-    void run_take(const action& what, std::int64_t number, bool may_make, unique_function<void(taken)> done);
-    void took(const action& what, std::int64_t number, bool may_make, spi::time_point sent, const sql::result& got,
-              unique_function<void(taken)> done);
+    using shared_action = std::shared_ptr<action>;  // until the statement is answered
+    void run_take(const shared_action& what, std::int64_t number, bool may_make, unique_function<void(taken)> done);
+    void took(const shared_action& what, std::int64_t number, bool may_make, spi::time_point sent,
+              const sql::result& got, unique_function<void(taken)> done);
+    void run_free(const shared_action& what, unique_function<void()> done);
     void make_schema(std::size_t next, unique_function<void(const sql::outcome&)> done);
     taken failed(const sql::outcome& how) const;
     void note_token(place where, std::int64_t number, std::uint64_t token);

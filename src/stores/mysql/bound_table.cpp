@@ -43,7 +43,10 @@ void bound_table::tell(entry& one, spi::claim_answer answer, actions& out) {
     const action_kind what = answer.is == claim_is::granted && !one.asked ? action_kind::granted : action_kind::answer;
     if (what == action_kind::answer && !one.asked) return;
     one.asked = false;
-    out.push_back({.what = what, .id = one.id, .name = one.name, .answer_is = std::move(answer)});
+    out.push_back({.what = what,
+                   .id = one.id,
+                   .name = what == action_kind::granted ? one.name : std::string{},
+                   .answer_is = std::move(answer)});
 }
 
 // ---- claims

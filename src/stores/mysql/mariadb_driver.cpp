@@ -273,6 +273,10 @@ bool mariadb_driver::greeting_is_fine() {
     constexpr std::size_t to_abilities = 13;
     pollfd socket{descriptor(), POLLIN, 0};
     if (::poll(&socket, 1, 0) <= 0) return false;
+    if ((socket.revents & POLLERR) != 0 && !provoked_) {  // to ask why would take the reason away from the library
+        awaits_greeting_ = false;
+        return true;
+    }
     std::array<unsigned char, 512> seen{};
     const auto got = ::recv(descriptor(), seen.data(), seen.size(), MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN) return false;
@@ -376,7 +380,7 @@ void mariadb_driver::greeted() {
 
 void mariadb_driver::send(const sql::statement& what, std::span<const sql::value> bound) {
     running_ = &what;
-    bound_.emplace(sql::values(bound.begin(), bound.end()));
+    bound_.emplace(bound);
     executing_ = false;
     first_ = true;
     result_ = {};

@@ -6,7 +6,9 @@
 #include <mortise/config.hpp>
 
 #include <cstddef>
-#include <utility>
+#include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include <mariadb/mysql.h>
@@ -16,15 +18,15 @@ namespace mortise::inline v0::stores::mysql {
 // Parameters of a statement, in the library's form. They point into the values.
 class parameters {
 public:
-    explicit parameters(sql::values bound) : values_(std::move(bound)), binds_(values_.size()) {
-        for (std::size_t i = 0; i < values_.size(); ++i) {
+    explicit parameters(std::span<const sql::value> values) : binds_(values.size()) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
             MYSQL_BIND& bind = binds_[i];
-            if (auto* number = std::get_if<std::int64_t>(&values_[i])) {
+            if (const auto* number = std::get_if<std::int64_t>(&values[i])) {
                 bind.buffer_type = MYSQL_TYPE_LONGLONG;
-                bind.buffer = number;
-            } else if (auto* bytes = std::get_if<std::string>(&values_[i])) {
+                bind.buffer = const_cast<std::int64_t*>(number);  // it is read only
+            } else if (const auto* bytes = std::get_if<std::string>(&values[i])) {
                 bind.buffer_type = MYSQL_TYPE_BLOB;
-                bind.buffer = bytes->data();
+                bind.buffer = const_cast<char*>(bytes->data());
                 bind.buffer_length = static_cast<unsigned long>(bytes->size());
             } else {
                 bind.buffer_type = MYSQL_TYPE_NULL;
@@ -35,7 +37,6 @@ public:
     MYSQL_BIND* all() { return binds_.data(); }
 
 private:
-    sql::values values_;
     std::vector<MYSQL_BIND> binds_;
 };
 

@@ -166,8 +166,8 @@ advisory_sessions::lock_result advisory_sessions::failed(const sql::outcome& how
 
 // ---- locks
 
-std::int64_t advisory_sessions::key_of(const std::string& name) {
-    const std::scoped_lock guard{mutex_};
+// With the mutex held.
+std::int64_t advisory_sessions::key_in(const std::string& name) {
     if (name != latest_name_) {
         latest_key_ = lock_key(settings_.schema, name);
         latest_name_ = name;
@@ -175,25 +175,28 @@ std::int64_t advisory_sessions::key_of(const std::string& name) {
     return latest_key_;
 }
 
-void advisory_sessions::take(session where, const sql::statement& how, const std::string& name, spi::duration patience,
+std::int64_t advisory_sessions::key_of(const std::string& name) {
+    const std::scoped_lock guard{mutex_};
+    return key_in(name);
+}
+
+void advisory_sessions::take(session where, const sql::statement& how, std::int64_t key, spi::duration patience,
                              bool may_make, unique_function<void(lock_result)> done) {
-    const spi::time_point sent = context_.clock.now();
-    {
-        const std::scoped_lock guard{mutex_};
-        all_[where]->locked = true;
-    }
-    auto answered = [this, where, &how, name, patience, may_make, sent,
+    auto answered = [this, where, &how, key, patience, may_make, sent = context_.clock.now(),
                      done = std::move(done)](const sql::result& got) mutable {
         if (got.how.is == kind::no_schema && may_make)
-            return make_sequence(
-                [this, where, &how, name, patience, done = std::move(done)](sql::outcome made) mutable {
-                    if (!made.ok()) return done(failed(made));
-                    take(where, how, name, patience, false, std::move(done));
-                });
+            return make_sequence([this, where, &how, key, patience, done = std::move(done)](sql::outcome made) mutable {
+                if (!made.ok()) return done(failed(made));
+                {
+                    const std::scoped_lock guard{mutex_};
+                    all_[where]->locked = true;
+                }
+                take(where, how, key, patience, false, std::move(done));
+            });
         if (!got.how.ok()) {
             // The lock may have been taken before the statement failed.
             if (!cut_off(got.how) && where == advisory_table::main)
-                aside().run(undo_statement, {key_of(name)}, [](const sql::result&) {});
+                aside().run(undo_statement, {key}, [](const sql::result&) {});
             return done(failed(got.how));
         }
         const std::int64_t* const counter = number_at(got, 0);
@@ -202,28 +205,36 @@ void advisory_sessions::take(session where, const sql::statement& how, const std
         if (counter == nullptr || pid == nullptr) return done({.is = verdict::not_free});
         done({.is = verdict::taken, .counter = static_cast<std::uint64_t>(*counter), .pid = *pid, .sent = sent});
     };
-    on(where).run(how, {key_of(name)}, std::move(answered), patience);
+    on(where).run(how, {key}, std::move(answered), patience);
 }
 
 void advisory_sessions::try_lock(const std::string& name, unique_function<void(lock_result)> done) {
-    take(advisory_table::main, try_statement, name, {}, true, std::move(done));
+    std::int64_t key = 0;
+    {
+        const std::scoped_lock guard{mutex_};
+        all_[advisory_table::main]->locked = true;
+        key = key_in(name);
+    }
+    take(advisory_table::main, try_statement, key, {}, true, std::move(done));
 }
 
 void advisory_sessions::wait(session where, const std::string& name, unique_function<void(lock_result)> done) {
     one_session& its = *all_[where];
     bool known = false;
+    std::int64_t key = 0;
     {
         const std::scoped_lock guard{mutex_};
-        its.waiting = true;
+        its.waiting = its.locked = true;
         ++its.waits;
         known = its.pid != 0;
+        key = key_in(name);
     }
     // To cancel a wait one must know the session. Sent together, they are one trip.
     if (!known)
         on(where).run(ping_statement, {}, [this, where](const sql::result& got) {
             if (const std::int64_t* const pid = number_at(got, 0)) note(where, *pid);
         });
-    take(where, wait_statement, name, any_time, true, [this, where, done = std::move(done)](lock_result how) mutable {
+    take(where, wait_statement, key, any_time, true, [this, where, done = std::move(done)](lock_result how) mutable {
         {
             const std::scoped_lock guard{mutex_};
             all_[where]->waiting = false;

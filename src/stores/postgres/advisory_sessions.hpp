@@ -63,10 +63,11 @@ private:
     std::shared_ptr<sql::connection> connect(session which);
     sql::connection& on(session which);
     sql::connection& aside();
-    void take(session where, const sql::statement& how, const std::string& name, spi::duration patience, bool may_make,
+    void take(session where, const sql::statement& how, std::int64_t key, spi::duration patience, bool may_make,
               unique_function<void(lock_result)> done);
     void make_sequence(unique_function<void(sql::outcome)> done);
     lock_result failed(const sql::outcome& how) const;
+    std::int64_t key_in(const std::string& name);
     std::int64_t key_of(const std::string& name);
     void note(session where, std::int64_t pid);
     void bury(session which);

@@ -54,17 +54,10 @@ private:
     using action = advisory_table::action;
     using lock_result = advisory_table::lock_result;
 
-    // An action and whom it answers.
-    struct step {
-        action what;
-        std::vector<spi::reply<spi::claim_answer>> claims{};
-        std::vector<spi::reply<spi::release_answer>> releases{};
-    };
-
     // Lets the table decide, and carries that out with no lock held.
     template <class Decide>
     void act(Decide decide);
-    void carry_out(step one);
+    void carry_out(action& now);
     void expire_later();
 
     const settings settings_;
@@ -87,23 +80,17 @@ private:
 
 template <class Decide>
 void advisory_claims::act(Decide decide) {
-    std::vector<step> steps;
+    advisory_table::actions todo;
     {
         const std::scoped_lock guard{mutex_};
-        for (action& one : decide(context_.clock.now())) {
-            step next{std::move(one)};
-            if (next.what.what == action::kind::answer) next.claims = replies_.take_claims(next.what.id);
-            if (next.what.what == action::kind::released) next.releases = replies_.take_releases(next.what.id);
-            steps.push_back(std::move(next));
-        }
+        todo = decide(context_.clock.now());
     }
     for (const bool to_the_core : {false, true})
-        for (step& one : steps)
-            if ((one.what.what >= action::kind::answer) == to_the_core && !closed_) carry_out(std::move(one));
+        for (action& one : todo)
+            if ((one.what >= action::kind::answer) == to_the_core && !closed_) carry_out(one);
 }
 
-void advisory_claims::carry_out(step one) {
-    const action& now = one.what;
+void advisory_claims::carry_out(action& now) {
     const claim_id id = now.id;
     switch (now.what) {
         case action::kind::try_lock:
@@ -144,18 +131,30 @@ void advisory_claims::carry_out(step one) {
             });
             return;
         }
-        case action::kind::answer:
+        case action::kind::answer: {
             if (now.answer_is.is == spi::claim_answer::verdict::granted) expire_later();
-            for (auto& done : one.claims) done(now.answer_is);
+            std::vector<spi::reply<spi::claim_answer>> whom;
+            {
+                const std::scoped_lock guard{mutex_};
+                whom = replies_.take_claims(id);
+            }
+            for (auto& done : whom) done(now.answer_is);
             return;
+        }
         case action::kind::granted:
             expire_later();
             return context_.events.granted(now.name, id, now.answer_is.grant);
         case action::kind::lost:
             return context_.events.lost(now.name, id);
-        case action::kind::released:
-            for (auto& done : one.releases) done(now.released_as);
+        case action::kind::released: {
+            std::vector<spi::reply<spi::release_answer>> whom;
+            {
+                const std::scoped_lock guard{mutex_};
+                whom = replies_.take_releases(id);
+            }
+            for (auto& done : whom) done(now.released_as);
             return;
+        }
     }
 }
 

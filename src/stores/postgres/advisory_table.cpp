@@ -308,15 +308,14 @@ advisory_table::actions advisory_table::unlocked(const claim_id& id, std::option
         free_session(one.where, out);
     if (one.busy && one.asked) tell(one, by_another(claim_is::busy), out);
     const bool released = one.released;
-    const std::string name = one.name;
     // Released while its lease had it unlocked: whether somebody has the lock by now decides.
     if ((was_locked.value_or(false) && !one.expired) || !released) {
         end(id, released ? std::optional{spi::release_answer::released} : std::nullopt, now, out);
         return out;
     }
+    if (unknown_.insert(id).second) out.push_back({.what = action_kind::look, .id = id, .name = one.name});
     claims_.erase(id);
     ended_.add(base::ended_claim::at(now, id, {}), now);
-    if (unknown_.insert(id).second) out.push_back({.what = action_kind::look, .id = id, .name = name});
     return out;
 }
 
@@ -336,7 +335,7 @@ advisory_table::actions advisory_table::looked(const claim_id& id, std::optional
 void advisory_table::leave_main(const entry& one, spi::time_point now, actions& out) {
     const auto found = names_.find(one.name);
     found->second.on_main.reset();
-    std::deque<claim_id> next = std::exchange(found->second.behind, {});
+    const std::vector<claim_id> next = std::exchange(found->second.behind, {});
     if (next.empty()) names_.erase(found);
     for (const claim_id& id : next) place(claims_.at(id), now, out);
 }
@@ -353,13 +352,13 @@ void advisory_table::free_session(session which, actions& out) {
 }
 
 void advisory_table::end(claim_id id, std::optional<spi::release_answer> answer, spi::time_point now, actions& out) {
-    const entry& one = claims_.at(id);
-    const std::string name = one.name;
-    if (const auto found = names_.find(name);
+    const auto at = claims_.find(id);
+    const entry& one = at->second;
+    if (const auto found = names_.find(one.name);
         found != names_.end() && !found->second.on_main && found->second.behind.empty())
         names_.erase(found);
     const bool remembered = one.released || one.is == phase::held || one.is == phase::leaving;
-    claims_.erase(id);
+    claims_.erase(at);
     if (remembered) ended_.add(base::ended_claim::at(now, id, answer), now);
     if (answer) out.push_back({.what = action_kind::released, .id = id, .released_as = *answer});
 }
@@ -368,7 +367,10 @@ void advisory_table::tell(entry& one, spi::claim_answer answer, actions& out) {
     const bool granted = answer.is == claim_is::granted;
     const action_kind what = granted && !one.asked ? action_kind::granted : action_kind::answer;
     one.asked = false;
-    out.push_back({.what = what, .id = one.id, .name = one.name, .answer_is = std::move(answer)});
+    out.push_back({.what = what,
+                   .id = one.id,
+                   .name = what == action_kind::granted ? one.name : std::string{},
+                   .answer_is = std::move(answer)});
 }
 
 // ---- holds

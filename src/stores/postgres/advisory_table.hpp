@@ -139,7 +139,7 @@ private:
     };
     struct name_state {
         std::optional<claim_id> on_main{};
-        std::deque<claim_id> behind{};
+        std::vector<claim_id> behind{};
     };
 
     void place(entry& one, spi::time_point now, actions& out);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -64,10 +65,13 @@ sql::value value_at(const PGresult* from, int row, int column) {
 
 void read_rows(const PGresult* from, sql::result& into) {
     const int columns = PQnfields(from);
+    into.rows.reserve(static_cast<std::size_t>(PQntuples(from)));
     for (int row = 0; row < PQntuples(from); ++row) {
         sql::values& next = into.rows.emplace_back();
+        next.reserve(static_cast<std::size_t>(columns));
         for (int column = 0; column < columns; ++column) next.push_back(value_at(from, row, column));
     }
+    if (columns > 0) return;
     const char* const changed = PQcmdTuples(const_cast<PGresult*>(from));
     into.affected = base::number_in<std::uint64_t>(changed, 0, UINT64_MAX).value_or(0);
 }
@@ -78,39 +82,40 @@ sql::outcome failure_in(const PGresult* from) {
     return failure_of_statement(state != nullptr ? state : "", text != nullptr ? text : PQresultErrorMessage(from));
 }
 
-// Values as libpq takes them. Integers go as text, which fits every type of integer; bytes as they are.
+// Values as libpq takes them. Integers go as text, which fits every type of integer; bytes as they are. They point into the
+// values, and allocate nothing.
 class bound_values {
 public:
     explicit bound_values(std::span<const sql::value> from) {
-        numbers_.reserve(from.size());  // pointers into it stay
-        for (const sql::value& one : from) {
+        for (const sql::value& one : from.first(std::min(from.size(), most))) {
+            pointers_[count_] = nullptr;
+            lengths_[count_] = formats_[count_] = 0;
             if (const auto* const number = std::get_if<std::int64_t>(&one)) {
-                add(numbers_.emplace_back(std::to_string(*number)), 0);
+                std::array<char, longest>& text = numbers_[count_];
+                *std::to_chars(text.begin(), text.end() - 1, *number).ptr = 0;
+                pointers_[count_] = text.data();
             } else if (const auto* const bytes = std::get_if<std::string>(&one)) {
-                add(*bytes, 1);
-            } else {
-                pointers_.push_back(nullptr);
-                lengths_.push_back(0);
-                formats_.push_back(0);
+                pointers_[count_] = bytes->data();
+                lengths_[count_] = static_cast<int>(bytes->size());
+                formats_[count_] = 1;
             }
+            ++count_;
         }
     }
-    int count() const { return static_cast<int>(pointers_.size()); }
+    int count() const { return static_cast<int>(count_); }
     const char* const* pointers() const { return pointers_.data(); }
     const int* lengths() const { return lengths_.data(); }
     const int* formats() const { return formats_.data(); }
 
 private:
-    void add(const std::string& one, int format) {
-        pointers_.push_back(one.data());
-        lengths_.push_back(static_cast<int>(one.size()));
-        formats_.push_back(format);
-    }
+    static constexpr std::size_t most = 16;     // of any statement of ours; a server refuses one with too few
+    static constexpr std::size_t longest = 24;  // of a number
 
-    std::vector<std::string> numbers_;
-    std::vector<const char*> pointers_;
-    std::vector<int> lengths_;
-    std::vector<int> formats_;
+    std::size_t count_ = 0;
+    std::array<std::array<char, longest>, most> numbers_;
+    std::array<const char*, most> pointers_;
+    std::array<int, most> lengths_;
+    std::array<int, most> formats_;
 };
 
 // How a session behaves, set when it begins; and what we must know of it. In one statement, so in one trip.
@@ -388,10 +393,10 @@ void pq_driver::send(const sql::statement& what, std::span<const sql::value> bou
     pending& sending = in_flight_.emplace_back(pending{&what});
     if (is_ != state::up) return;
     const bound_values values{bound};
-    const auto [name, is_new] = prepared_.try_emplace(&what, "m" + std::to_string(names_));
+    auto name = prepared_.find(&what);
     bool sent = true;
-    if (is_new) {
-        ++names_;
+    if (name == prepared_.end()) {
+        name = prepared_.emplace(&what, "m" + std::to_string(names_++)).first;
         sending.preparing = true;
         sent = PQsendPrepare(to, name->second.c_str(), what.text.c_str(), 0, nullptr) == 1;
     }

@@ -96,11 +96,22 @@ void connection::run(const statement& what, values bound, then done, spi::durati
         held.unlock();
         return done(std::move(none));
     }
-    waiting_.push_back({.what = &what, .bound = std::move(bound), .done = std::move(done), .patience = patience});
-    if (is_ != state::up) return;
+    request asked{.what = &what, .bound = std::move(bound), .done = std::move(done), .patience = patience};
+    if (is_ == state::up && waiting_.empty() && line_->ready()) {
+        send(std::move(asked));
+    } else {
+        waiting_.push_back(std::move(asked));
+        if (is_ != state::up) return;
+    }
     send_all();
     if (!turn_.free()) return;
     waits_soon ? arm_later() : arm();
+}
+
+void connection::send(request&& next) {
+    next.due = clock_.now() + with_.timeout + next.patience;
+    sent_.push_back(std::move(next));
+    line_->send(*sent_.back().what, sent_.back().bound);
 }
 
 void connection::send_all() {
@@ -109,9 +120,7 @@ void connection::send_all() {
         if (only_greetings && !waiting_.front().greets) break;
         request next = std::move(waiting_.front());
         waiting_.pop_front();
-        next.due = clock_.now() + with_.timeout + next.patience;
-        line_->send(*next.what, next.bound);
-        sent_.push_back(std::move(next));
+        send(std::move(next));
     }
     tick_later();
     const bool wants_io_thread = line_ && (line_->is() == driver::state::lost || line_->wants().write);
@@ -135,9 +144,8 @@ void connection::take(lock& held) {
         }
         failures_ = 0;
         const bool elsewhere = some->how.is == kind::read_only && with_.servers.size() > 1;
-        outcome why = some->how;
-        calls_.emplace_back(
-            [done = std::move(answered.done), is = std::move(*some)]() mutable { done(std::move(is)); });
+        outcome why = elsewhere ? some->how : outcome{};
+        calls_.push_back({.done = std::move(answered.done), .answer = std::move(*some)});
         if (elsewhere) return broke(held, std::move(why));
     }
     if (from == line_ && from->is() == driver::state::lost) broke(held, from->trouble());
@@ -146,18 +154,22 @@ void connection::take(lock& held) {
 bool connection::take_notification() {
     auto heard = line_->next_notification();
     if (heard && with_.notified)
-        calls_.emplace_back([this, told = std::move(*heard)]() mutable { with_.notified(std::move(told)); });
+        calls_.push_back({.call = [this, told = std::move(*heard)]() mutable { with_.notified(std::move(told)); }});
     return heard.has_value();
 }
 
 void connection::deliver(lock& held) {
     if (std::exchange(delivering_, true)) return;
-    while (!calls_.empty() && is_ != state::closed) {
-        spi::task call = std::move(calls_.front());
-        calls_.pop_front();
-        held.unlock();
-        call();
-        call = nullptr;
+    while (called_ < calls_.size() && is_ != state::closed) {
+        {
+            delivery next = std::move(calls_[called_]);
+            if (++called_ == calls_.size()) {
+                calls_.clear();
+                called_ = 0;
+            }
+            held.unlock();
+            next.done ? next.done(std::move(next.answer)) : next.call();
+        }
         held.lock();
     }
     delivering_ = false;
@@ -222,7 +234,7 @@ void connection::greeted(lock& held, const result& how) {
     if (!how.how.ok()) return broke(held, how.how);
     if (--greetings_ > 0) return;
     is_ = state::up;
-    if (with_.up) calls_.emplace_back([this] { with_.up(); });
+    if (with_.up) calls_.push_back({.call = [this] { with_.up(); }});
 }
 
 void connection::broke(lock&, outcome why) {
@@ -247,13 +259,13 @@ void connection::broke(lock&, outcome why) {
         auto known = lost ? dropped->next_result() : std::nullopt;
         if (one.greets) continue;
         if (!known) known = result{.how = {.is = kind::unsure, .detail = why.detail}};
-        calls_.emplace_back([done = std::move(one.done), is = std::move(*known)]() mutable { done(std::move(is)); });
+        calls_.push_back({.done = std::move(one.done), .answer = std::move(*known)});
     }
     for (request& one : std::exchange(waiting_, {})) {
         if (one.greets) continue;
-        calls_.emplace_back([done = std::move(one.done), why]() mutable { done({.how = std::move(why)}); });
+        calls_.push_back({.done = std::move(one.done), .answer = {.how = why}});
     }
-    if (was_up && with_.down) calls_.emplace_back([this, why] { with_.down(why); });
+    if (was_up && with_.down) calls_.push_back({.call = [this, why] { with_.down(why); }});
     if (!kept_up_) return;
     clock_.at(next_try_, [weak = weak_from_this()] {
         const auto self = weak.lock();
@@ -468,7 +480,7 @@ void connection::ready() {
 void connection::close() noexcept {
     std::deque<request> forgotten;
     std::deque<request> unsent;
-    std::deque<spi::task> unmade;
+    std::vector<delivery> unmade;
     lock held{mutex_};
     if (is_ == state::closed) return;
     is_ = state::closed;
@@ -480,6 +492,7 @@ void connection::close() noexcept {
     forgotten.swap(sent_);
     unsent.swap(waiting_);
     unmade.swap(calls_);
+    called_ = 0;
     held.unlock();
 }
 

@@ -106,6 +106,7 @@ private:
     void connect();
     void open(lock& held, const std::vector<net::resolved_address>& found);
     void watch(const line& which);
+    void send(request&& next);
     void send_all();
     void take(lock& held);
     bool take_notification();
@@ -146,7 +147,13 @@ private:
     spi::time_point next_try_{};
     outcome last_{};  // why it is down
 
-    std::deque<spi::task> calls_;  // to be made without the mutex, in order
+    struct delivery {
+        then done{};  // with the answer; or else `call`
+        result answer{};
+        spi::task call{};
+    };
+    std::vector<delivery> calls_;  // to be made without the mutex, in order
+    std::size_t called_ = 0;       // how many of them were
     bool delivering_ = false;      // somebody does
     net::reader_turn turn_;        // of a sleeper, or of `this` for the io thread
 };

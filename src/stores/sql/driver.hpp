@@ -62,7 +62,7 @@ public:
     virtual bool ready() const = 0;
     // Prepares the statement if need be, and runs it. Every statement is its own transaction, or a routine that is. Begins to
     // write at once. The result is taken later, in the order of sending; also that of a statement whose connection was lost,
-    // which is `unsure` if a byte of it may have reached the server and `unsent` if not.
+    // which is `unsure` if a byte of it may have reached the server and `unsent` if not. The values stay where they are until then.
     virtual void send(const statement& what, std::span<const value> bound) = 0;
 
     // The next result that has arrived, if any. After `lost`, one for each statement that has none yet.

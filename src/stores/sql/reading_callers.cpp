@@ -10,6 +10,8 @@ thread_local bool sleeps_soon = false;
 thread_local std::shared_ptr<connection> asked_on;
 thread_local claim_id asks_for;
 thread_local const connection* reads = nullptr;
+// Its entry among those who read, when it does not: a call is to make none.
+thread_local std::unordered_map<const spi::sleeper*, std::shared_ptr<connection>>::node_type spare_entry;
 
 }  // namespace
 
@@ -41,7 +43,7 @@ void reading_callers::sleep(spi::sleeper& who) {
     while (line) {
         {
             const std::scoped_lock guard{mutex_};
-            reading_[&who] = line;
+            enter(who, line);
         }
         reads = line.get();
         line->wait(who, [] { return asked_on != nullptr; });
@@ -49,7 +51,18 @@ void reading_callers::sleep(spi::sleeper& who) {
     }
     reads = nullptr;
     const std::scoped_lock guard{mutex_};
-    reading_.erase(&who);
+    spare_entry = reading_.extract(&who);
+    spare_entry.mapped().reset();
+}
+
+void reading_callers::enter(const spi::sleeper& who, const std::shared_ptr<connection>& line) {
+    if (!spare_entry) {
+        reading_[&who] = line;  // it reads another one already, or has never read
+        return;
+    }
+    spare_entry.key() = &who;
+    spare_entry.mapped() = line;
+    reading_.insert(std::move(spare_entry));
 }
 
 void reading_callers::wake(spi::sleeper& who) noexcept {

@@ -31,6 +31,8 @@ public:
     static void about_to_ask(const claim_id& what_for, const std::shared_ptr<connection>& line);
 
 private:
+    void enter(const spi::sleeper& who, const std::shared_ptr<connection>& line);  // with the mutex held
+
     std::mutex mutex_;
     std::unordered_map<const spi::sleeper*, std::shared_ptr<connection>> reading_;
 };
