@@ -71,6 +71,20 @@ void use_tls(MYSQL* of, const settings& how) {
     mysql_optionsv(of, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &no);
 }
 
+outcome failure_to_connect(MYSQL* to, const net::library_tls* used, const net::tls_settings& tls,
+                           const std::string& where) {
+    if (used != nullptr && !used->objection().empty())
+        return {.is = outcome::kind::denied, .detail = where + ": " + used->objection(), .hopeless = true};
+    if (used != nullptr && !used->alert().empty())
+        return {
+            .is = outcome::kind::denied,
+            .detail = where + " " +
+                      (tls.certificate.empty() ? "asks for a certificate of ours" : "does not accept our certificate") +
+                      " (" + used->alert() + "); see the options cert and key",
+            .hopeless = true};
+    return connect_failure_of(mysql_errno(to), mysql_error(to), tls);
+}
+
 // Each call of the library that may wait is begun, continued while its socket is ready, and followed by what comes then.
 class mariadb_driver final : public sql::driver {
 public:
@@ -116,7 +130,6 @@ private:
     void lose(outcome why);
 
     bool greeting_is_fine();
-    outcome connect_failure() const;
     void connected();
     void set_up();
     void was_set_up();
@@ -315,21 +328,8 @@ bool mariadb_driver::provoke() {
     return ::send(descriptor(), words.data(), words.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 }
 
-outcome mariadb_driver::connect_failure() const {
-    if (tls_ && !tls_->objection().empty())
-        return {.is = outcome::kind::denied, .detail = to_.where.shown() + ": " + tls_->objection(), .hopeless = true};
-    if (tls_ && !tls_->alert().empty())
-        return {.is = outcome::kind::denied,
-                .detail = to_.where.shown() + " " +
-                          (how_.tls.certificate.empty() ? "asks for a certificate of ours"
-                                                        : "does not accept our certificate") +
-                          " (" + tls_->alert() + "); see the options cert and key",
-                .hopeless = true};
-    return connect_failure_of(mysql_errno(mysql_), mysql_error(mysql_), how_.tls);
-}
-
 void mariadb_driver::connected() {
-    if (made_ == nullptr) return lose(connect_failure());
+    if (made_ == nullptr) return lose(failure_to_connect(mysql_, tls_.get(), how_.tls, to_.where.shown()));
     if (tls_ && (!tls_->used() || mysql_get_ssl_cipher(mysql_) == nullptr))
         return lose({.is = outcome::kind::denied,
                      .detail = to_.where.shown() + ": the connection came up without TLS; " + how_.tls.if_plain,
@@ -351,7 +351,7 @@ void mariadb_driver::set_up() {
 }
 
 void mariadb_driver::was_set_up() {
-    if (failed_ != 0) return lose(connect_failure());
+    if (failed_ != 0) return lose(failure_to_connect(mysql_, tls_.get(), how_.tls, to_.where.shown()));
     ++session_done_;
     if (mysql_field_count(mysql_) == 0) return set_up();
     begin(
@@ -363,7 +363,7 @@ void mariadb_driver::was_set_up() {
 // Who answers statements is who greeted us, unless a proxy deals statements out to connections of its own.
 void mariadb_driver::greeted() {
     MYSQL_RES* const rows = std::exchange(rows_, nullptr);
-    if (rows == nullptr) return lose(connect_failure());
+    if (rows == nullptr) return lose(failure_to_connect(mysql_, tls_.get(), how_.tls, to_.where.shown()));
     const MYSQL_ROW row = mysql_fetch_row(rows);
     const bool same = row != nullptr && row[0] != nullptr && std::to_string(mysql_thread_id(mysql_)) == row[0];
     mysql_free_result(rows);
