@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 
 # What make install builds: to ninja, `mortise` is the command of that name and not the library.
 add_custom_target(mortise_package)
-add_dependencies(mortise_package mortise)
+add_dependencies(mortise_package mortise mortise_patterns)
 if(TARGET mortise_postgres_transaction)
     add_dependencies(mortise_package mortise_postgres_transaction)
     install(TARGETS mortise_postgres_transaction EXPORT mortise-targets)
@@ -18,7 +18,7 @@ endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mortise)
 
-install(TARGETS mortise EXPORT mortise-targets)
+install(TARGETS mortise mortise_patterns EXPORT mortise-targets)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md docs/*.svg)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)

@@ -16,6 +16,8 @@ inline constexpr std::string_view public_headers = "include/mortise";
 inline constexpr std::string_view spi = "include/mortise/spi";
 inline constexpr std::string_view asio = "include/mortise/asio";  // and asio.hpp
 
+inline constexpr std::string_view pattern_headers = "include/mortise/patterns";
+
 inline constexpr std::string_view baseline_of_a_store = "src/stores/*/baseline";
 inline constexpr std::string_view shared_by_databases = "src/stores/sql";  // no store of its own
 
@@ -31,6 +33,8 @@ inline const std::vector<layer>& layers() {
         {spi, {public_headers}},
         {asio, {public_headers, library}},
         {"include/mortise/asio.hpp", {public_headers, library, asio}},
+        {pattern_headers, {public_headers}},
+        {"src/patterns", {public_headers, pattern_headers}},
         {"src/base", {public_headers, spi, system_header}},
         {"src/net", {public_headers, spi, system_header, library, "src/base"}},
         {"src/core", {public_headers, spi, system_header, "src/base"}},
@@ -41,15 +45,16 @@ inline const std::vector<layer>& layers() {
         {baseline_of_a_store,
          {public_headers, system_header, library, "src/base", "src/net", "src/stores", shared_by_databases,
           "src/baseline"}},
-        {"tools", {public_headers, system_header, "tools/mortise/bench"}},
+        {"tools", {public_headers, pattern_headers, system_header, "tools/mortise/bench"}},
         {"tools/mortise/bench", {public_headers, system_header, "tools", "src/baseline"}},
-        {"examples", {public_headers, system_header}},
+        {"examples", {public_headers, pattern_headers, system_header}},
         {"examples/coroutine_asio.cpp", {public_headers, asio, library}},
         {"docs", {public_headers, spi}},
         {"tests",
-         {public_headers, spi, asio, system_header, library, "src/base", "src/net", "src/core", "src/locks",
-          "src/stores", shared_by_databases, "src/baseline", baseline_of_a_store, "tools", "tools/mortise/bench"}},
-        {"tests/consumer", {public_headers}},
+         {public_headers, pattern_headers, spi, asio, system_header, library, "src/patterns", "src/base", "src/net",
+          "src/core", "src/locks", "src/stores", shared_by_databases, "src/baseline", baseline_of_a_store, "tools",
+          "tools/mortise/bench"}},
+        {"tests/consumer", {public_headers, pattern_headers}},
         {"tests/consumer/asio.cpp", {public_headers, asio, library}},
         {"packaging", {public_headers}},
     };

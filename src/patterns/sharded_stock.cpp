@@ -1,0 +1,227 @@
+#include "patterns/hash.hpp"
+#include "patterns/requirements.hpp"
+#include "patterns/stock_segment.hpp"
+
+#include <mortise/duration.hpp>
+#include <mortise/error.hpp>
+#include <mortise/patterns/sharded_stock.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+
+namespace mortise::inline v0 {
+namespace {
+
+using patterns::stock_segment;
+
+constexpr int most_tries = 3;  // to write what a storage did not acknowledge
+
+}  // namespace
+
+struct sharded_stock::body {
+    static constexpr const char* pattern = "sharded_stock";
+
+    const std::vector<segment> segments;
+    const std::string name;
+    const options how;
+    // Segments that were found empty, or could not be reached, are asked last. A hint, no more.
+    std::vector<std::atomic<bool>> unpromising = std::vector<std::atomic<bool>>(segments.size());
+
+    std::size_t size() const { return segments.size(); }
+    std::string key_of(std::size_t which) const { return name + "/" + std::to_string(which); }
+    hold lock(std::size_t which) const;
+    stock_segment read(std::size_t which, token mine) const;
+    void write(std::size_t which, const hold& mine, const stock_segment& after) const;
+    [[noreturn]] void replaced(std::size_t which) const;
+
+    // Changes one segment under its lock. `change` says whether there is something to write.
+    template <class Change>
+    stock_segment visit(std::size_t which, Change&& change);
+    void deliver(std::size_t from, const stock_segment::transfer& what);
+    void gather(std::int64_t count, std::size_t to);
+    std::vector<std::size_t> from(std::size_t home) const;
+    std::vector<std::size_t> promising_first(std::size_t home) const;
+    bool take(std::size_t home, std::int64_t count, unique_function<void()>& inside);
+};
+
+hold sharded_stock::body::lock(std::size_t which) const {
+    return segments[which].locks.acquire(key_of(which), {.wait = how.wait, .require_token = true, .label = pattern});
+}
+
+stock_segment sharded_stock::body::read(std::size_t which, token mine) const {
+    fenced_storage& place = segments[which].place;
+    if (!place.seal(key_of(which), mine)) replaced(which);
+    const std::optional<fenced_storage::entry> found = place.read(key_of(which));
+    return found ? stock_segment::unpacked(found->bytes, size()) : stock_segment{size()};
+}
+
+// A write that is not acknowledged may have been made. While the lock is ours nobody else changes the segment, so it tells.
+void sharded_stock::body::write(std::size_t which, const hold& mine, const stock_segment& after) const {
+    fenced_storage& place = segments[which].place;
+    for (int tried = 1;; ++tried) {
+        try {
+            if (tried > 1 && read(which, mine.token()) == after) return;
+            if (!place.write(key_of(which), mine.token(), after.packed(), detail::for_ever)) replaced(which);
+            return;
+        } catch (const error& e) {
+            if (e.code() == errc::lost || tried == most_tries || !mine.valid()) throw;
+        } catch (const std::exception&) {
+            if (tried == most_tries || !mine.valid()) throw;
+        }
+    }
+}
+
+void sharded_stock::body::replaced(std::size_t which) const {
+    throw error(errc::lost, "sharded_stock '" + name + "': another holder has taken over segment " +
+                                std::to_string(which) + ", because this one was paused for longer than its lease");
+}
+
+template <class Change>
+stock_segment sharded_stock::body::visit(std::size_t which, Change&& change) {
+    unpromising[which] = true;
+    const hold mine = lock(which);
+    stock_segment one = read(which, mine.token());
+    if (change(one)) write(which, mine, one);
+    unpromising[which] = one.amount == 0;
+    return one;
+}
+
+void sharded_stock::body::deliver(std::size_t from, const stock_segment::transfer& what) {
+    visit(what.to, [&](stock_segment& one) {
+        const bool is_new = !one.has_received(from, what);
+        one.receive(from, what);
+        return is_new;
+    });
+    visit(from, [&](stock_segment& one) {
+        const bool mine = one.outgoing == what;
+        one.sent_well(what);
+        return mine;
+    });
+}
+
+// Everything to one segment, until that has enough.
+void sharded_stock::body::gather(std::int64_t count, std::size_t to) {
+    for (std::size_t i = 0; i < size(); ++i) {
+        if (i == to) continue;
+        bool enough = false;
+        visit(to, [&](const stock_segment& one) {
+            enough = one.amount >= count;
+            return false;
+        });
+        if (enough) return;
+        const stock_segment seen = visit(i, [&](stock_segment& one) {
+            if (one.outgoing || one.amount == 0) return false;
+            one.send(one.amount, to);
+            return true;
+        });
+        if (seen.outgoing) deliver(i, *seen.outgoing);
+    }
+}
+
+std::vector<std::size_t> sharded_stock::body::from(std::size_t home) const {
+    std::vector<std::size_t> order(size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(home), order.end());
+    return order;
+}
+
+std::vector<std::size_t> sharded_stock::body::promising_first(std::size_t home) const {
+    std::vector<std::size_t> order = from(home);
+    std::stable_partition(order.begin(), order.end(), [&](std::size_t which) { return !unpromising[which]; });
+    return order;
+}
+
+// Sold out, if two rounds in a row find too little and nothing has moved between them: what moves could be missed at both ends.
+bool sharded_stock::body::take(std::size_t home, std::int64_t count, unique_function<void()>& inside) {
+    std::vector<stock_segment> last;
+    for (;;) {
+        std::vector<stock_segment> seen(size());
+        std::exception_ptr unreachable;
+        for (const std::size_t which : promising_first(home)) {
+            bool enough = false;
+            try {
+                seen[which] = visit(which, [&](stock_segment& one) {
+                    if (one.amount < count) return false;
+                    enough = true;
+                    if (inside) inside();
+                    one.amount -= count;
+                    return true;
+                });
+                if (enough) return true;
+                if (seen[which].outgoing) deliver(which, *seen[which].outgoing);
+            } catch (...) {
+                if (enough) throw;  // it may have been taken
+                unreachable = std::current_exception();
+            }
+        }
+        if (unreachable) std::rethrow_exception(unreachable);
+        if (patterns::total_of(seen) >= count) {
+            gather(count, 0);
+        } else if (last.size() == seen.size() &&
+                   std::equal(seen.begin(), seen.end(), last.begin(),
+                              [](const auto& a, const auto& b) { return a.moved_as(b); })) {
+            return false;
+        }
+        last = std::move(seen);
+    }
+}
+
+sharded_stock::sharded_stock(std::vector<segment> segments, std::string name)
+    : sharded_stock(std::move(segments), std::move(name), options{}) {}
+
+sharded_stock::sharded_stock(std::vector<segment> segments, std::string name, options how)
+    : body_(new body{std::move(segments), std::move(name), how}) {
+    if (body_->segments.empty())
+        throw error(errc::invalid_option, "sharded_stock '" + body_->name + "' needs at least one segment");
+    for (const segment& each : body_->segments) patterns::require_tokens(each.locks, body::pattern, body_->name);
+}
+
+sharded_stock::~sharded_stock() = default;
+
+std::size_t sharded_stock::segment_of(std::string_view key) const noexcept {
+    const auto last = key.find_last_not_of("0123456789");
+    const std::string_view digits = last == key.npos ? key : key.substr(last + 1);
+    if (body_->how.by == choice::hash || digits.empty()) return patterns::hash_of(key) % body_->size();
+    std::size_t rest = 0;
+    for (const char each : digits) rest = (rest * 10 + static_cast<std::size_t>(each - '0')) % body_->size();
+    return rest;
+}
+
+bool sharded_stock::take(std::string_view key, std::int64_t count, unique_function<void()> inside) {
+    if (count <= 0) throw error(errc::invalid_option, "sharded_stock '" + body_->name + "': take at least one");
+    return body_->take(segment_of(key), count, inside);
+}
+
+void sharded_stock::add(std::string_view key, std::int64_t count) {
+    if (count <= 0) throw error(errc::invalid_option, "sharded_stock '" + body_->name + "': add at least one");
+    std::exception_ptr unreachable;
+    for (const std::size_t which : body_->from(segment_of(key))) {
+        bool reached = false;
+        try {
+            body_->visit(which, [&](stock_segment& one) {
+                reached = true;
+                one.amount += count;
+                return true;
+            });
+            return;
+        } catch (...) {
+            if (reached) throw;  // it may have been added
+            unreachable = std::current_exception();
+        }
+    }
+    std::rethrow_exception(unreachable);
+}
+
+std::int64_t sharded_stock::audit() {
+    std::vector<hold> all;
+    std::vector<stock_segment> seen;
+    for (std::size_t i = 0; i < body_->size(); ++i) all.push_back(body_->lock(i));
+    for (std::size_t i = 0; i < body_->size(); ++i) seen.push_back(body_->read(i, all[i].token()));
+    for (const hold& each : all)
+        if (!each.valid())
+            throw error(errc::lost, "sharded_stock '" + body_->name + "': a segment was lost while it was counted");
+    return patterns::total_of(seen);
+}
+
+}  // namespace mortise::inline v0

@@ -1,0 +1,128 @@
+#include "patterns/companions.hpp"
+#include "patterns/freshness.hpp"
+#include "patterns/lock_name.hpp"
+#include "patterns/requirements.hpp"
+
+#include <mortise/boot_clock.hpp>
+#include <mortise/duration.hpp>
+#include <mortise/error.hpp>
+#include <mortise/patterns/single_flight.hpp>
+
+#include <random>
+
+namespace mortise::inline v0 {
+namespace {
+
+using patterns::companions;
+using patterns::freshness;
+using value = std::optional<std::string>;
+
+double roll() {
+    thread_local std::minstd_rand dice{std::random_device{}()};
+    return std::uniform_real_distribution<double>{}(dice);
+}
+
+}  // namespace
+
+struct single_flight::body {
+    static constexpr const char* pattern = "single_flight";
+
+    client& locks;
+    fenced_storage& cache;
+    const std::string name;
+    const flight_options how;
+    companions here{};
+
+    claim_options claim(std::optional<std::chrono::nanoseconds> wait) const {
+        return {
+            .wait = wait, .lease = how.rebuild_within, .renew = renew::off, .require_token = true, .label = pattern};
+    }
+    std::string lock_of(std::string_view key) const { return patterns::lock_name(name, key); }
+
+    value get(std::string_view key, rebuild& make);
+    std::optional<value> ahead(std::string_view key, rebuild& make);
+    std::optional<value> in_turn(std::string_view key, rebuild& make,
+                                 const std::optional<boot_clock::time_point>& deadline);
+    std::optional<value> rebuilt(std::string_view key, hold& mine, rebuild& make);
+    [[noreturn]] void too_late(std::string_view key) const;
+};
+
+value single_flight::body::get(std::string_view key, rebuild& make) {
+    std::optional<boot_clock::time_point> deadline;
+    if (how.wait) deadline = boot_clock::now() + *how.wait;
+    for (;;) {
+        const std::optional<fenced_storage::entry> found = cache.read(key);
+        const freshness is = patterns::freshness_of(found, how, roll());
+        if (is == freshness::fresh) return patterns::unpacked(found->bytes);
+        if (is != freshness::gone) return ahead(key, make).value_or(patterns::unpacked(found->bytes));
+        if (const auto got = in_turn(key, make, deadline)) return *got;
+    }
+}
+
+// Whoever gets the lock at once rebuilds; the others have something to serve.
+std::optional<value> single_flight::body::ahead(std::string_view key, rebuild& make) {
+    std::shared_ptr<companions::flight> other;
+    const auto mine = here.lead(key, other);
+    if (!mine) return std::nullopt;
+    attempt got = locks.try_acquire(lock_of(key), claim(std::nullopt));
+    if (!got) return std::nullopt;
+    return rebuilt(key, *got, make);
+}
+
+std::optional<value> single_flight::body::in_turn(std::string_view key, rebuild& make,
+                                                  const std::optional<boot_clock::time_point>& deadline) {
+    std::shared_ptr<companions::flight> other;
+    const auto mine = here.lead(key, other);
+    if (!mine) {
+        if (!here.await(*other, deadline)) too_late(key);
+        return other->result;
+    }
+    attempt got = locks.try_acquire(lock_of(key), claim(deadline ? detail::until(*deadline) : detail::for_ever));
+    hold& held = got.value();  // or throws why not
+    const std::optional<fenced_storage::entry> found = cache.read(key);
+    if (patterns::freshness_of(found, how, 0) == freshness::fresh) return mine->found(patterns::unpacked(found->bytes));
+    const std::optional<value> made = rebuilt(key, held, make);
+    if (made) mine->found(*made);
+    return made;
+}
+
+// Nothing: somebody else has taken over, and will have stored something.
+std::optional<value> single_flight::body::rebuilt(std::string_view key, hold& mine, rebuild& make) {
+    const token fence = mine.token();
+    if (!cache.seal(key, fence)) return std::nullopt;
+    value made = make();
+    const auto life = made ? how.fresh_for : how.nothing_for;
+    const bool stored = cache.write(key, fence, patterns::packed(made), life + how.stale_for);
+    // A cache that has forgotten the seal stores nothing; but the value is not late.
+    if (!stored && !mine.valid()) return std::nullopt;
+    return made;
+}
+
+void single_flight::body::too_late(std::string_view key) const {
+    throw error(errc::timed_out, "single_flight '" + name + "': '" + std::string(key) +
+                                     "' is being rebuilt for longer than this caller waits (flight_options::wait)");
+}
+
+single_flight::single_flight(client& locks, fenced_storage& cache, std::string name, flight_options options)
+    : body_(new body{locks, cache, std::move(name), options}) {
+    patterns::require_tokens(locks, body::pattern, body_->name);
+    patterns::require(locks.promises().leases, locks, body::pattern, body_->name, "leases");
+    if (options.fresh_for <= options.fresh_for.zero() || options.early < 0 || options.early > 1)
+        throw error(errc::invalid_option,
+                    "single_flight '" + body_->name + "': fresh_for must be positive, early between 0 and 1");
+}
+
+single_flight::~single_flight() = default;
+
+value single_flight::get(std::string_view key, rebuild make) {
+    if (!make) throw error(errc::invalid_option, "single_flight '" + body_->name + "' needs a function that rebuilds");
+    return body_->get(key, make);
+}
+
+void single_flight::invalidate(std::string_view key) {
+    const hold mine = body_->locks.acquire(body_->lock_of(key), body_->claim(body_->how.wait));
+    if (!body_->cache.seal(key, mine.token())) return;  // somebody who came later rebuilds
+    static_cast<void>(body_->cache.write(key, mine.token(), {}, std::chrono::nanoseconds{1}));
+}
+
+}  // namespace mortise::inline v0

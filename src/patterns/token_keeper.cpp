@@ -1,0 +1,92 @@
+#include "patterns/requirements.hpp"
+
+#include <mortise/duration.hpp>
+#include <mortise/error.hpp>
+#include <mortise/patterns/token_keeper.hpp>
+
+#include <charconv>
+#include <mutex>
+
+namespace mortise::inline v0 {
+namespace {
+
+using std::chrono::nanoseconds;
+
+std::string packed_credential(const credential& one) {
+    return std::to_string(one.valid_for.count()) + "\n" + one.value;
+}
+
+credential unpacked_credential(const std::string& bytes) {
+    credential one;
+    nanoseconds::rep life = 0;
+    const auto [end, failed] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), life);
+    if (failed != std::errc{} || end == bytes.data() + bytes.size() || *end != '\n')
+        throw error(errc::invalid_option,
+                    "the storage has data that token_keeper has not written; use a prefix of its own");
+    one.valid_for = nanoseconds{life};
+    one.value.assign(end + 1, bytes.data() + bytes.size());
+    return one;
+}
+
+}  // namespace
+
+struct token_keeper::body {
+    static constexpr const char* pattern = "token_keeper";
+
+    client& locks;
+    fenced_storage& storage;
+    const std::string name;
+    const keeper_options how;
+    std::mutex asking{};  // one refresh of this process at a time
+    refresh ask;
+    shared_mutex in_use{locks, name, {.require_token = true, .label = pattern}};
+    shared_mutex replacing{locks, name, {.lease = how.refresh_within, .renew = renew::off, .label = pattern}};
+
+    std::string key_of() const { return name + "/credential"; }
+    std::optional<std::string> good(const std::string& refused) const;
+    void replace(const std::string& refused);
+};
+
+// The credential, if it is neither the one that was refused, nor too old, nor being replaced.
+std::optional<std::string> token_keeper::body::good(const std::string& refused) const {
+    const std::optional<fenced_storage::entry> found = storage.read(key_of());
+    if (!found || !found->settled) return std::nullopt;
+    credential one = unpacked_credential(found->bytes);
+    const nanoseconds ahead = how.ahead.value_or(one.valid_for / 10);
+    if (found->age + ahead >= one.valid_for || (!refused.empty() && one.value == refused)) return std::nullopt;
+    return std::move(one.value);
+}
+
+// When it has the lock, nobody uses the old one. From the seal on nobody will, whatever becomes of this process.
+void token_keeper::body::replace(const std::string& refused) {
+    const std::scoped_lock alone{asking};
+    const hold mine = replacing.acquire();
+    if (good(refused)) return;  // somebody else was faster
+    if (!storage.seal(key_of(), mine.token())) return;
+    const credential made = ask();
+    static_cast<void>(
+        storage.write(key_of(), mine.token(), packed_credential(made), made.valid_for));  // refused: look again
+}
+
+token_keeper::token_keeper(client& locks, fenced_storage& storage, std::string name, refresh ask,
+                           keeper_options options)
+    : body_(nullptr) {
+    patterns::require_tokens(locks, body::pattern, name);
+    patterns::require_shared(locks, body::pattern, name);
+    if (!ask) throw error(errc::invalid_option, "token_keeper '" + name + "' needs a function that refreshes");
+    body_.reset(
+        new body{.locks = locks, .storage = storage, .name = std::move(name), .how = options, .ask = std::move(ask)});
+}
+
+token_keeper::~token_keeper() = default;
+
+token_keeper::use_of token_keeper::begin(const std::string& refused) {
+    for (;;) {
+        hold shared = body_->in_use.acquire_shared();
+        if (auto value = body_->good(refused)) return {std::move(shared), *std::move(value)};
+        shared.release();
+        body_->replace(refused);
+    }
+}
+
+}  // namespace mortise::inline v0
