@@ -1,0 +1,141 @@
+#include "redis_storage.hpp"
+
+#include <mortise/fenced.hpp>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr std::string_view read_script =
+    "local r=redis.call('HMGET',KEYS[1],'s','w','b','t') if not r[3] then return {} end "
+    "local now=redis.call('TIME') local age=now[1]*1000000+now[2]-tonumber(r[4]) "
+    "return {r[3],string.format('%.0f',math.max(age,0)),r[1]==r[2] and '1' or '0'}";
+
+// A key that has nothing but a seal is forgotten after a day.
+constexpr std::string_view seal_script =
+    "local s=redis.call('HGET',KEYS[1],'s') if s and s>ARGV[1] then return {'0'} end "
+    "redis.call('HSET',KEYS[1],'s',ARGV[1]) if not s then redis.call('EXPIRE',KEYS[1],86400) end return {'1'}";
+
+constexpr std::string_view write_script =
+    "if redis.call('HGET',KEYS[1],'s')~=ARGV[1] then return {'0'} end local now=redis.call('TIME') "
+    "redis.call('HSET',KEYS[1],'w',ARGV[1],'b',ARGV[2],'t',string.format('%.0f',now[1]*1000000+now[2])) "
+    "if ARGV[3]=='0' then redis.call('PERSIST',KEYS[1]) else redis.call('PEXPIRE',KEYS[1],ARGV[3]) end return {'1'}";
+
+}  // namespace
+
+class redis_storage::connection {
+public:
+    connection(const std::string& host, std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_port = htons(port);
+        const int one = 1;
+        const timeval limit{5, 0};
+        ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+        ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+        ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        if (::inet_pton(AF_INET, host.c_str(), &at.sin_addr) == 1 &&
+            ::connect(socket_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0)
+            return;
+        ::close(socket_);
+        throw std::runtime_error("Redis at " + host + ":" + std::to_string(port) + " cannot be reached");
+    }
+    ~connection() { ::close(socket_); }
+    connection(const connection&) = delete;
+    connection& operator=(const connection&) = delete;
+
+    words ask(const words& command) {
+        std::string out = "*" + std::to_string(command.size()) + "\r\n";
+        for (const std::string& word : command) out += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+        for (std::size_t sent = 0; sent < out.size();) {
+            const ssize_t some = ::send(socket_, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
+            if (some <= 0) throw std::runtime_error("Redis: the connection was lost");
+            sent += static_cast<std::size_t>(some);
+        }
+        std::string head = line();
+        if (head.front() == '-') throw std::runtime_error("Redis: " + head.substr(1));
+        words all(static_cast<std::size_t>(std::stoul(head.substr(1))));
+        for (std::string& each : all) each = bytes(static_cast<std::size_t>(std::stoul(line().substr(1))));
+        return all;
+    }
+
+private:
+    void more() {
+        std::array<char, 4096> room{};
+        const ssize_t got = ::recv(socket_, room.data(), room.size(), 0);
+        if (got <= 0) throw std::runtime_error("Redis: no answer");
+        in_.append(room.data(), static_cast<std::size_t>(got));
+    }
+    std::string line() {
+        std::size_t end = 0;
+        while ((end = in_.find("\r\n")) == in_.npos) more();
+        std::string one = in_.substr(0, end);
+        in_.erase(0, end + 2);
+        return one;
+    }
+    std::string bytes(std::size_t count) {
+        while (in_.size() < count + 2) more();
+        std::string one = in_.substr(0, count);
+        in_.erase(0, count + 2);
+        return one;
+    }
+
+    int socket_;
+    std::string in_;
+};
+
+redis_storage::redis_storage(std::string host, std::uint16_t port, std::string prefix)
+    : host_(std::move(host)), port_(port), prefix_(std::move(prefix)) {}
+
+redis_storage::~redis_storage() = default;
+
+std::unique_ptr<redis_storage::connection> redis_storage::borrow() {
+    {
+        const std::scoped_lock alone{mutex_};
+        if (!idle_.empty()) {
+            auto one = std::move(idle_.back());
+            idle_.pop_back();
+            return one;
+        }
+    }
+    return std::make_unique<connection>(host_, port_);
+}
+
+// A connection that fails is not used again.
+redis_storage::words redis_storage::evaluate(std::string_view script, std::string_view key,
+                                             std::initializer_list<std::string> arguments) {
+    auto one = borrow();
+    words command{"EVAL", std::string(script), "1", prefix_ + std::string(key)};
+    command.insert(command.end(), arguments);
+    words answer = one->ask(command);
+    const std::scoped_lock alone{mutex_};
+    idle_.push_back(std::move(one));
+    return answer;
+}
+
+std::optional<mortise::fenced_storage::entry> redis_storage::read(std::string_view key) {
+    words got = evaluate(read_script, key, {});
+    if (got.size() != 3) return std::nullopt;
+    return entry{std::move(got[0]), std::chrono::microseconds{std::stoll(got[1])}, got[2] == "1"};
+}
+
+bool redis_storage::seal(std::string_view key, mortise::token mine) {
+    return evaluate(seal_script, key, {mortise::fenced::padded(mine)}).at(0) == "1";
+}
+
+bool redis_storage::write(std::string_view key, mortise::token mine, std::string_view bytes,
+                          std::chrono::nanoseconds keep) {
+    constexpr std::chrono::hours for_good{24 * 365};
+    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(std::min<std::chrono::nanoseconds>(keep, for_good));
+    const std::string kept = keep >= for_good ? "0" : std::to_string(std::max<std::int64_t>(1, milliseconds.count()));
+    return evaluate(write_script, key, {mortise::fenced::padded(mine), std::string(bytes), kept}).at(0) == "1";
+}
