@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <stdexcept>
 
 #include <arpa/inet.h>
@@ -34,7 +35,8 @@ constexpr std::string_view write_script =
 
 class redis_storage::connection {
 public:
-    connection(const std::string& host, std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    connection(const std::string& host, std::uint16_t port)
+        : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         sockaddr_in at{};
         at.sin_family = AF_INET;
         at.sin_port = htons(port);
@@ -58,6 +60,7 @@ public:
         for (const std::string& word : command) out += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
         for (std::size_t sent = 0; sent < out.size();) {
             const ssize_t some = ::send(socket_, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
+            if (some < 0 && errno == EINTR) continue;  // the process was stopped and continued
             if (some <= 0) throw std::runtime_error("Redis: the connection was lost");
             sent += static_cast<std::size_t>(some);
         }
@@ -71,7 +74,9 @@ public:
 private:
     void more() {
         std::array<char, 4096> room{};
-        const ssize_t got = ::recv(socket_, room.data(), room.size(), 0);
+        ssize_t got = 0;
+        do got = ::recv(socket_, room.data(), room.size(), 0);
+        while (got < 0 && errno == EINTR);
         if (got <= 0) throw std::runtime_error("Redis: no answer");
         in_.append(room.data(), static_cast<std::size_t>(got));
     }
@@ -135,7 +140,8 @@ bool redis_storage::seal(std::string_view key, mortise::token mine) {
 bool redis_storage::write(std::string_view key, mortise::token mine, std::string_view bytes,
                           std::chrono::nanoseconds keep) {
     constexpr std::chrono::hours for_good{24 * 365};
-    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(std::min<std::chrono::nanoseconds>(keep, for_good));
+    const auto milliseconds =
+        std::chrono::ceil<std::chrono::milliseconds>(std::min<std::chrono::nanoseconds>(keep, for_good));
     const std::string kept = keep >= for_good ? "0" : std::to_string(std::max<std::int64_t>(1, milliseconds.count()));
     return evaluate(write_script, key, {mortise::fenced::padded(mine), std::string(bytes), kept}).at(0) == "1";
 }

@@ -1,4 +1,5 @@
 // The patterns among threads, on memory:.
+#include "patterns/fleet.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>
@@ -25,12 +26,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-
-template <class Work>
-void in_threads(int count, Work work) {
-    std::vector<std::jthread> all;
-    for (int i = 0; i < count; ++i) all.emplace_back([work, i] { work(i); });
-}
 
 class in_process : public ::testing::Test {
 protected:

@@ -1,0 +1,124 @@
+// A cache in front of a database, under readers and writers that die and stand still for longer than their leases (C6).
+#include "patterns/fleet.hpp"
+#include "support/shared_page.hpp"
+
+#include <mortise/error.hpp>
+#include <mortise/patterns/consistent_cache.hpp>
+
+#include <array>
+#include <atomic>
+#include <random>
+
+namespace mortise::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto lease = 300ms;
+constexpr auto nap = 500ms;
+constexpr int keys = 4;
+
+// Stands still or dies now and then, where it hurts most: between what it read and what it writes.
+class unsteady final : public fenced_storage {
+public:
+    unsteady(fenced_storage& behind, bool seals, int stop_every, int die_every, unsigned seed)
+        : behind_(&behind), seals_(seals), stop_every_(stop_every), die_every_(die_every), dice_(seed) {}
+
+    std::optional<entry> read(std::string_view key) override {
+        auto found = behind_->read(key);
+        if (found && !seals_) found->settled = true;
+        return found;
+    }
+    bool seal(std::string_view key, token mine) override { return !seals_ || behind_->seal(key, mine); }
+    bool write(std::string_view key, token mine, std::string_view bytes, std::chrono::nanoseconds keep) override {
+        if (stop_every_ > 0 && dice_() % static_cast<unsigned>(stop_every_) == 0) ::raise(SIGSTOP);
+        if (die_every_ > 0 && dice_() % static_cast<unsigned>(die_every_) == 0) ::kill(::getpid(), SIGKILL);
+        if (!seals_) static_cast<void>(behind_->seal(key, last_));  // whatever was sealed: the last one wins
+        return behind_->write(key, seals_ ? mine : last_, bytes, keep);
+    }
+
+private:
+    static constexpr token last_{1};
+    fenced_storage* behind_;
+    const bool seals_;
+    const int stop_every_;
+    const int die_every_;
+    std::minstd_rand dice_;
+};
+
+class read_and_write : public on_host_and_redis {
+protected:
+    struct counts {
+        std::array<std::atomic<std::int64_t>, keys> acknowledged;  // the last value of each whose write returned
+        std::atomic<int> begun;
+        std::atomic<int> reads;
+        std::atomic<int> stale;
+        std::atomic<int> writes;
+        std::atomic<int> refused;
+    };
+    const shared_page<counts> seen{};
+
+    // Each value is one more than the last; so a read is stale if it is less than what was acknowledged before it began.
+    void work(consistent_cache<std::int64_t>& cache, int operations, unsigned seed) {
+        std::minstd_rand dice{seed};
+        while (seen->begun++ < operations) {
+            const std::size_t key = dice() % keys;
+            const std::string name = "k" + std::to_string(key);
+            std::atomic<std::int64_t>& acknowledged = seen->acknowledged[key];
+            if (dice() % 8 != 0) {
+                const std::int64_t before = acknowledged;
+                const std::int64_t got = cache.get(name).value_or(0);
+                ++seen->reads;
+                seen->stale += got < before;
+                continue;
+            }
+            std::int64_t mine = 0;
+            try {
+                cache.update(name, [&](std::optional<std::int64_t> last) { return mine = last.value_or(0) + 1; });
+            } catch (const error& e) {
+                if (e.code() != errc::lost) throw;
+                ++seen->refused;
+                continue;
+            }
+            ++seen->writes;
+            for (std::int64_t now = acknowledged; now < mine && !acknowledged.compare_exchange_weak(now, mine);)
+                continue;
+        }
+    }
+
+    bool run(int operations, bool seals, int stop_every, int die_every) {
+        crew all{8,
+                 [&](int number) {
+                     const std::unique_ptr<fenced_storage> cache{data_server::open(prefix() + "cache:")};
+                     const std::unique_ptr<fenced_storage> database{data_server::open(prefix() + "data:")};
+                     const unsigned seed = static_cast<unsigned>(::getpid() * 31 + number);
+                     unsteady shaky_cache{*cache, seals, stop_every, die_every, seed};
+                     unsteady shaky_database{*database, seals, stop_every, die_every, seed + 1};
+                     client locks{url(), {.lease = lease}};
+                     consistent_cache<std::int64_t> both{locks, shaky_cache, shaky_database, "prices", {.keep = 20ms}};
+                     work(both, operations, seed + 2);
+                     return 0;
+                 },
+                 nap};
+        const bool well = all.finish(250s);
+        std::cout << seen->reads << " reads, " << seen->writes << " writes, " << seen->refused << " refused, "
+                  << all.stops() << " stops, " << all.deaths() << " deaths, " << seen->stale << " stale reads\n";
+        EXPECT_GT(all.stops(), 0);
+        return well;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(locks_on, read_and_write, ::testing::Values("host", "redis"),
+                         [](const auto& which) { return std::string(which.param); });
+
+TEST_P(read_and_write, never_shows_what_was_overwritten) {
+    EXPECT_TRUE(run(static_cast<int>(scale(5'000)), true, 150, 300));
+    EXPECT_EQ(seen->stale, 0);
+}
+
+TEST_P(read_and_write, does_without_the_seal) {
+    EXPECT_TRUE(run(5'000, false, 40, 0));
+    EXPECT_GT(seen->stale, 0) << "the checker has no teeth";
+}
+
+}  // namespace
+}  // namespace mortise::testing

@@ -1,0 +1,112 @@
+// A hot key that is cold: 200 callers in 8 processes (C5).
+#include "patterns/fleet.hpp"
+#include "support/shared_page.hpp"
+
+#include <mortise/patterns/single_flight.hpp>
+
+#include <atomic>
+
+namespace mortise::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class hot_key : public on_host_and_redis {
+protected:
+    static constexpr int processes = 8;
+    static constexpr int threads = 25;
+
+    struct counts {
+        std::atomic<int> ready;
+        std::atomic<int> backend_calls;
+        std::atomic<int> right;
+        std::atomic<int> wrong;
+    };
+    const shared_page<counts> seen{};
+
+    // All at once: each process asks for the key with all its threads, and calls `rebuild` if it is to rebuild.
+    template <class Get>
+    bool ask_together(Get get, std::chrono::milliseconds nap = 0s) {
+        crew all{processes,
+                 [&](int) {
+                     client locks{url()};
+                     const std::unique_ptr<fenced_storage> cache{data_server::open(prefix())};
+                     flight_options how{.rebuild_within = 2s};
+                     cached<std::string> values{locks, *cache, "values", how};
+                     in_threads(threads, [&](int) {
+                         ++seen->ready;
+                         while (seen->ready < processes * threads) std::this_thread::yield();
+                         const std::optional<std::string> got = get(values, *cache);
+                         ++(got == "right" ? seen->right : seen->wrong);
+                     });
+                     return 0;
+                 },
+                 nap};
+        const bool well = all.finish();
+        deaths_ = all.deaths();
+        stops_ = all.stops();
+        return well;
+    }
+    int deaths_ = 0;
+    int stops_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(locks_on, hot_key, ::testing::Values("host", "redis"),
+                         [](const auto& which) { return std::string(which.param); });
+
+TEST_P(hot_key, is_rebuilt_once_for_all) {
+    EXPECT_TRUE(ask_together([&](cached<std::string>& values, fenced_storage&) {
+        return values.get("hot", [&] {
+            ++seen->backend_calls;
+            std::this_thread::sleep_for(50ms);
+            return std::optional<std::string>{"right"};
+        });
+    }));
+    EXPECT_EQ(seen->backend_calls, 1);
+    EXPECT_EQ(seen->right, processes * threads);
+}
+
+// The replacement starts its threads anew, so more than 200 ask; the backend is called once more.
+TEST_P(hot_key, is_rebuilt_once_more_for_each_rebuilder_that_dies) {
+    EXPECT_TRUE(ask_together([&](cached<std::string>& values, fenced_storage&) {
+        return values.get("hot", [&] {
+            if (++seen->backend_calls <= 2) ::kill(::getpid(), SIGKILL);
+            return std::optional<std::string>{"right"};
+        });
+    }));
+    EXPECT_EQ(deaths_, 2);
+    EXPECT_EQ(seen->backend_calls, 3);
+    EXPECT_EQ(seen->wrong, 0);
+}
+
+TEST_P(hot_key, is_taken_over_from_one_that_stands_still) {
+    EXPECT_TRUE(ask_together(
+        [&](cached<std::string>& values, fenced_storage&) {
+            return values.get("hot", [&] {
+                const bool first = ++seen->backend_calls == 1;
+                if (first) ::raise(SIGSTOP);
+                return std::optional<std::string>{first ? "late" : "right"};
+            });
+        },
+        3s));
+    EXPECT_EQ(stops_, 1);
+    EXPECT_EQ(seen->backend_calls, 2);
+    EXPECT_EQ(seen->wrong, 0) << "the late value was stored or returned";
+    EXPECT_EQ(std::unique_ptr<fenced_storage>(data_server::open(prefix()))->read("hot")->bytes, "+right");
+}
+
+// The form that the document prints: it looks, and rebuilds without a lock.
+TEST_P(hot_key, without_a_lock_is_rebuilt_by_many) {
+    EXPECT_TRUE(ask_together([&](cached<std::string>&, fenced_storage& cache) -> std::optional<std::string> {
+        if (const auto found = cache.read("hot")) return found->bytes;
+        ++seen->backend_calls;
+        std::this_thread::sleep_for(50ms);
+        static_cast<void>(cache.seal("hot", token{1}));
+        static_cast<void>(cache.write("hot", token{1}, "right", 1h));
+        return "right";
+    }));
+    EXPECT_GT(seen->backend_calls, 1);
+    std::cout << "backend calls without a lock: " << seen->backend_calls << ", with single_flight: 1\n";
+}
+
+}  // namespace
+}  // namespace mortise::testing
