@@ -15,6 +15,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
+constexpr nanoseconds longest_lease = std::chrono::hours{24};
+
 // Keeps a claim alive while a job runs, in steps of a third of its time.
 class renewal {
 public:
@@ -46,6 +48,10 @@ once_per_period::once_per_period(client& locks, std::string name, nanoseconds pe
         throw error(errc::invalid_option,
                     "once_per_period '" + name_ + "': the period must be positive, and the slack shorter than it");
     at_least_ = period - slack;
+    if (at_least_ > longest_lease)
+        throw error(errc::invalid_option, "once_per_period '" + name_ +
+                                              "': a claim lasts at most 24 h, so the period less the slack must not be "
+                                              "longer; for weekly jobs let the daily one look at the date");
     if (at_most_ && *at_most_ < at_least_)
         throw error(errc::invalid_option, "once_per_period '" + name_ + "': at_most is shorter than the period");
 }

@@ -1,7 +1,7 @@
 // A fleet in small: processes that share a lock store, and a Redis that keeps what they work on.
 #pragma once
 
-#include "../examples/patterns/redis_storage.hpp"
+#include "examples/patterns/redis_storage.hpp"
 #include "stores/redis/servers/single.hpp"
 #include "support/children.hpp"
 #include "support/waiting.hpp"

@@ -28,7 +28,7 @@ struct period_options {
 //     nightly.try_run([] { make_report(); });       // on every node, from its own timer
 //
 // Needs a store with detached claims; the constructor throws errc::unsupported otherwise. A job that dies is not done
-// again in its period: at most once, not exactly once.
+// again in its period: at most once, not exactly once. The period less the slack is at most 24 hours.
 //
 // When not to use it: docs/once_per_period.md.
 class MORTISE_API once_per_period {
