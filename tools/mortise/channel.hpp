@@ -24,6 +24,7 @@ struct message {
         started,   // the command's process group
         stopped,   // the command, by this signal
         ended,     // the command; something that it started still lives
+        lost,      // the lock, before the command had ended
         finished,  // exit with this code
     };
     kind is{};

@@ -183,6 +183,7 @@ private:
     }
 
     void tell(supervision::trouble why) const {
+        wrapper_.tell(message::kind::lost);
         const bool renewed = terms_.wanted.options.renew == mortise::renew::on;
         report(json(), exit_code::lost,
                name() + (why == supervision::trouble::lost ? ": the lock was lost; stopping the command"
@@ -241,6 +242,7 @@ private:
         const mortise::release_result how = hold_.release();
         const bool ours = how == mortise::release_result::released || how == mortise::release_result::unknown;
         finished_ = ours ? code : static_cast<int>(exit_code::lost);
+        if (!ours) wrapper_.tell(message::kind::lost);
         if (!ours && code != static_cast<int>(exit_code::lost))
             report(json(), exit_code::lost, name() + ": the lock ended before the command did");
         if (verbose())

@@ -16,7 +16,27 @@
 namespace command {
 namespace {
 
-run_terms read_terms(const request& asked) {
+// A shell that becomes us by exec leaves us what it had in the background.
+std::vector<pid_t> children_before() {
+    siginfo_t none{};
+    std::vector<pid_t> all;
+    if (::waitid(P_ALL, 0, &none, WEXITED | WNOHANG | WNOWAIT) != 0) return all;
+    for (const process& each : descendants()) all.push_back(each.pid);
+    return all;
+}
+
+int run(const request& asked) {
+    const run_terms terms = run_terms_of(asked);
+    return run_once(terms, signals_of_run()).code;
+}
+
+}  // namespace
+
+signal_source signals_of_run() {
+    return signal_source{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT, SIGCHLD};
+}
+
+run_terms run_terms_of(const request& asked) {
     const arguments& given = asked.given;
     run_terms terms{.wanted = claim_of(asked), .busy_code = busy_code_of(given), .settings = asked.settings};
     terms.metrics_port = metrics_port_of(given);
@@ -31,32 +51,20 @@ run_terms read_terms(const request& asked) {
         terms.wanted.options.label =
             given.has("--command") ? "sh" : std::string(first_bytes(program.substr(program.rfind('/') + 1), 64));
     }
+    terms.descriptors = inherited_descriptors();
+    terms.strangers = children_before();
     return terms;
 }
 
-// A shell that becomes us by exec leaves us what it had in the background.
-std::vector<pid_t> children_before() {
-    siginfo_t none{};
-    std::vector<pid_t> all;
-    if (::waitid(P_ALL, 0, &none, WEXITED | WNOHANG | WNOWAIT) != 0) return all;
-    for (const process& each : descendants()) all.push_back(each.pid);
-    return all;
-}
-
-int run(const request& asked) {
-    run_terms terms = read_terms(asked);
-    terms.descriptors = inherited_descriptors();
-    terms.strangers = children_before();
+run_result run_once(const run_terms& fixed, const signal_source& signals) {
+    run_terms terms = fixed;
     const descriptor terminal{::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)};
     terms.terminal = terminal.get();
     terms.wrapper_group = ::getpgrp();
-
+    terms.mask = signals.mask_before();
     auto [ours, theirs] = channel::make();
     if (ours.get() < 0) throw failure(exit_code::unavailable, "no file descriptors left; raise ulimit -n");
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // should the guardian die, the command becomes ours
-    const signal_source signals{SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
-                                SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT, SIGCHLD};
-    terms.mask = signals.mask_before();
     const pid_t guardian = ::fork();
     if (guardian < 0) throw failure(exit_code::unavailable, "cannot start a process; see ulimit -u");
     if (guardian == 0) {
@@ -66,8 +74,6 @@ int run(const request& asked) {
     theirs = channel{};
     return wrap(terms, ours, signals, guardian);
 }
-
-}  // namespace
 
 const verb& run_verb() {
     static const verb made{

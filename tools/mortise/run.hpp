@@ -12,6 +12,7 @@
 #include "channel.hpp"
 #include "settings.hpp"
 #include "signals.hpp"
+#include "verbs.hpp"
 
 #include <mortise/claim.hpp>
 
@@ -38,8 +39,21 @@ struct run_terms {
     sigset_t mask{};  // of signals, as the command is to have it
 };
 
+// How a run ended.
+struct run_result {
+    int code = 0;            // to exit with
+    bool started = false;    // the command was
+    bool lost = false;       // the lock, before the command had ended
+    bool signalled = false;  // it was told to end
+};
+
+run_terms run_terms_of(const request& asked);
+signal_source signals_of_run();  // all that it passes on; to be made before the first run
+// One run, with a guardian of its own.
+run_result run_once(const run_terms& terms, const signal_source& signals);
+
 // The wrapper's part, and that of the guardian, which does not return.
-int wrap(const run_terms& terms, const channel& guardian, const signal_source& signals, pid_t guardian_process);
+run_result wrap(const run_terms& terms, const channel& guardian, const signal_source& signals, pid_t guardian_process);
 [[noreturn]] void guard(const run_terms& terms, const channel& wrapper);
 
 }  // namespace command

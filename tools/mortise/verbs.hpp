@@ -36,6 +36,8 @@ std::span<const option> common_options();
 std::span<const verb* const> verbs();
 
 const verb& run_verb();
+const verb& once_verb();
+const verb& elect_verb();
 const verb& hold_verb();
 const verb& acquire_verb();
 const verb& renew_verb();

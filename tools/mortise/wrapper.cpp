@@ -18,7 +18,7 @@ public:
     wrapper(const run_terms& terms, const channel& guardian, const signal_source& signals, pid_t process)
         : terms_(terms), guardian_(guardian), signals_(signals), process_(process) {}
 
-    int wait() {
+    run_result wait() {
         while (true) {
             pollfd sources[]{{guardian_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
             ::poll(sources, std::size(sources), -1);
@@ -31,10 +31,12 @@ public:
         take_terminal_back();
         ::waitpid(process_, nullptr, 0);
         if (keeper_ > 0) ::waitpid(keeper_, nullptr, 0);
-        return *code_;
+        return result(*code_);
     }
 
 private:
+    run_result result(int code) const { return {code, group_ > 0, lost_, signalled_}; }
+
     bool in_foreground() const { return terms_.terminal >= 0 && ::tcgetpgrp(terms_.terminal) == terms_.wrapper_group; }
 
     void hear_guardian() {
@@ -48,6 +50,7 @@ private:
             if (said->is == message::kind::started) begun(said->value);
             if (said->is == message::kind::stopped) stopped(said->value);
             if (said->is == message::kind::ended) ended();
+            if (said->is == message::kind::lost) lost_ = true;
             if (said->is == message::kind::finished) code_ = said->value;
         }
     }
@@ -74,6 +77,7 @@ private:
         } else if (signal == SIGCONT) {
             go_on();
         } else {
+            signalled_ = signalled_ || signal == SIGINT || signal == SIGTERM || signal == SIGQUIT || signal == SIGHUP;
             guardian_.tell(message::kind::signal, signal);
         }
     }
@@ -131,7 +135,7 @@ private:
     }
 
     // What descended from the guardian descends from us now, and the lock lasts for as long as the keeper.
-    int orphaned() const {
+    run_result orphaned() {
         std::vector<pid_t> others = terms_.strangers;
         others.push_back(keeper_);
         pauses between;
@@ -146,9 +150,10 @@ private:
             ::waitpid(keeper_, nullptr, 0);
         }
         take_terminal_back();
-        return report(terms_.settings.json, exit_code::lost,
-                      in_quotes(terms_.wanted.name) + ": the process that held the lock was killed" +
-                          (group_ > 0 ? ", and so the command with it" : ""));
+        lost_ = true;
+        return result(report(terms_.settings.json, exit_code::lost,
+                             in_quotes(terms_.wanted.name) + ": the process that held the lock was killed" +
+                                 (group_ > 0 ? ", and so the command with it" : "")));
     }
 
     const run_terms& terms_;
@@ -159,13 +164,15 @@ private:
     pid_t keeper_ = 0;
     pid_t group_ = 0;
     bool ended_ = false;  // the command; not all that it started
+    bool lost_ = false;
+    bool signalled_ = false;
     bool had_terminal_ = false;
     std::optional<int> code_;
 };
 
 }  // namespace
 
-int wrap(const run_terms& terms, const channel& guardian, const signal_source& signals, pid_t process) {
+run_result wrap(const run_terms& terms, const channel& guardian, const signal_source& signals, pid_t process) {
     return wrapper{terms, guardian, signals, process}.wait();
 }
 

@@ -21,8 +21,9 @@ struct period_options {
 };
 
 // For a job that every node's timer starts and one of them should do. The first to come claims the period, and the claim
-// stays until the period is nearly over, however short the job is and whatever becomes of the process. The machines'
-// clocks only decide when they ask; how long the claim lasts is measured by the store.
+// stays until the period is nearly over, however short the job is and whatever becomes of the process. A job that takes
+// longer than its period keeps the next one out until it ends. The machines' clocks only decide when they ask; how long
+// the claim lasts is measured by the store.
 //
 //     mortise::once_per_period nightly{locks, "report", 24h};
 //     nightly.try_run([] { make_report(); });       // on every node, from its own timer
@@ -35,12 +36,15 @@ class MORTISE_API once_per_period {
 public:
     once_per_period(client& locks, std::string name, std::chrono::nanoseconds period, period_options options = {});
 
-    // Runs `job` if nobody has in this period. Returns whether it ran. Throws what `job` throws, and mortise::error if
-    // the store does not answer; then it did not run.
+    // Runs `job` if nobody has in this period, and the last run has ended. Returns whether it ran. Throws what `job`
+    // throws, and mortise::error if the store does not answer; then it did not run, and may not in this period.
     bool try_run(unique_function<void()> job);
 
     // How long a run keeps the others out, at least.
     std::chrono::nanoseconds at_least() const noexcept { return at_least_; }
+
+    // The name of the claim that marks the period of a job; the job itself holds its own name while it runs.
+    static std::string mark_of(const std::string& name);
 
 private:
     client* locks_;

@@ -1,0 +1,79 @@
+// `elect`: a command that runs only while this node leads.
+#include "claim_arguments.hpp"
+#include "metrics.hpp"
+#include "report.hpp"
+#include "run.hpp"
+#include "verbs.hpp"
+
+#include <chrono>
+
+#include <poll.h>
+
+namespace command {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds before_the_next_try = 1s;
+
+std::vector<option> options_of_elect() {
+    std::vector<option> all =
+        claim_options_and({{'c', "command", "", "COMMAND is one argument for sh -c"}, metrics_option});
+    std::erase_if(all, [](const option& each) {
+        return each.name == "nonblock" || each.name == "wait" || each.name == "shared" || each.name == "exclusive" ||
+               each.name == "permits" || each.name == "conflict-exit-code" || each.name == "no-renew";
+    });
+    for (option& each : all)
+        if (each.name == "lease") each.help = "how soon a leader that cannot be reached is replaced";
+    return all;
+}
+
+// A signal in between ends it: nothing is held.
+bool told_to_end(const signal_source& signals) {
+    pollfd heard{signals.get(), POLLIN, 0};
+    ::poll(&heard, 1, static_cast<int>(before_the_next_try.count()));
+    while (const auto signal = signals.read())
+        if (*signal == SIGINT || *signal == SIGTERM || *signal == SIGQUIT || *signal == SIGHUP) return true;
+    return false;
+}
+
+int elect(const request& asked) {
+    const run_terms terms = run_terms_of(asked);
+    const signal_source signals = signals_of_run();
+    for (bool led = false;;) {
+        const run_result term = run_once(terms, signals);
+        if (term.signalled) return term.code;
+        // A node that has led and is cut off stands again when it is back. One that never could has a wrong address.
+        const bool cut_off = led && !term.started && term.code == static_cast<int>(exit_code::unavailable);
+        led = led || term.started;
+        if (!term.lost && !cut_off) return term.code;
+        if (asked.settings.verbose)
+            inform(asked.settings.json, "standing", json{}.add("name", terms.wanted.name),
+                   in_quotes(terms.wanted.name) + ": standing for election again");
+        if (told_to_end(signals)) return term.code;
+    }
+}
+
+}  // namespace
+
+const verb& elect_verb() {
+    static const verb made{
+        .name = "elect",
+        .summary = "runs a command only while this node leads",
+        .usage = "[options] NAME [--] COMMAND [ARGUMENT]...",
+        .options = options_of_elect(),
+        .words = {.least = 1, .most = 1, .then_command = true, .usage = "NAME -- COMMAND..."},
+        .notes =
+            "Run it on every node. One of them leads and runs COMMAND; the others wait. A\n"
+            "leader that is killed, stopped or cut off is replaced. COMMAND and all it\n"
+            "started are stopped before the lead can be lost, so before the next leader's\n"
+            "begins; this node then stands again. When COMMAND ends by itself, so does\n"
+            "mortise, with its status. COMMAND sees MORTISE_TOKEN, the term.\n",
+        .examples = {"mortise elect scheduler -- sh -c 'echo leading, term $MORTISE_TOKEN'",
+                     "mortise elect --lease 2s -c scheduler 'exit 0'"},
+        .perform = &elect,
+    };
+    return made;
+}
+
+}  // namespace command

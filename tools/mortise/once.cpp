@@ -1,0 +1,119 @@
+// `once`: a command that every node's cron starts and one of them runs.
+#include "claim_arguments.hpp"
+#include "failure.hpp"
+#include "report.hpp"
+#include "run.hpp"
+#include "store_client.hpp"
+#include "text.hpp"
+#include "verbs.hpp"
+
+#include <mortise/patterns/once_per_period.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace command {
+namespace {
+
+using std::chrono::nanoseconds;
+
+std::vector<option> options_of_once() {
+    std::vector<option> all =
+        claim_options_and({{0, "every", "T", "the period: 1h, 30m, 1d is 24h; at most 24 h less the slack"},
+                           {0, "slack", "T", "how much earlier the next may begin; default a tenth"},
+                           {'c', "command", "", "COMMAND is one argument for sh -c"}});
+    std::erase_if(all, [](const option& each) {
+        return each.name == "nonblock" || each.name == "wait" || each.name == "shared" || each.name == "exclusive" ||
+               each.name == "permits" || each.name == "no-renew";
+    });
+    for (option& each : all)
+        if (each.name == "conflict-exit-code") each.help = "exit N instead of 0 if another node has run it";
+    return all;
+}
+
+struct period {
+    nanoseconds every;
+    nanoseconds slack;
+};
+
+period period_of(const arguments& given) {
+    const auto every = given.value("--every");
+    if (!every) refuse("--every is missing: how often is it to run? For example --every 1h");
+    period one{.every = read_duration("--every", *every), .slack = {}};
+    const auto slack = given.value("--slack");
+    one.slack = slack ? read_duration("--slack", *slack) : one.every / 10;
+    if (one.every <= one.every.zero() || one.slack >= one.every) refuse("--slack must be shorter than --every");
+    return one;
+}
+
+// The mark is nobody's once it is made, so another process can make it: this one has to stay without threads.
+int mark_period(const request& asked, const mortise::claim& wanted, const period& one) {
+    const pid_t maker = ::fork();
+    if (maker < 0) throw failure(exit_code::unavailable, "cannot start a process; see ulimit -u");
+    if (maker == 0) {
+        int code = static_cast<int>(exit_code::unavailable);
+        try {
+            const auto locks = client_of(asked.settings);
+            require_shared_store(*locks);
+            require_detached_claims(*locks);
+            const mortise::attempt got = locks->try_acquire(mortise::once_per_period::mark_of(wanted.name),
+                                                            {.lease = one.every - one.slack,
+                                                             .renew = mortise::renew::off,
+                                                             .kept_by = mortise::kept_by::lease,
+                                                             .label = std::string(wanted.options.label)});
+            code = static_cast<int>(got ? exit_code::done : code_of(got.reason()));
+            if (!got && code != static_cast<int>(exit_code::busy))
+                report(asked.settings.json, code, wanted.name, got.refusal());
+        } catch (const failure& e) {
+            code = report(asked.settings.json, e.code(), e.what());
+        } catch (const mortise::error& e) {
+            code = report(asked.settings.json, code_of(e.code()), e.what());
+        }
+        ::_exit(code);
+    }
+    int status = 0;
+    while (::waitpid(maker, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : ended_by(WTERMSIG(status));
+}
+
+int once(const request& asked) {
+    const period one = period_of(asked.given);
+    run_terms terms = run_terms_of(asked);
+    terms.wanted.options.wait = nanoseconds::zero();
+    const int busy = asked.given.has("--conflict-exit-code") ? terms.busy_code : 0;
+    const auto another_does = [&] {
+        if (asked.settings.verbose)
+            inform(asked.settings.json, "skipped", json{}.add("name", terms.wanted.name),
+                   in_quotes(terms.wanted.name) + ": it has run in this period");
+        return busy;
+    };
+    const int marked = mark_period(asked, terms.wanted, one);
+    if (marked == static_cast<int>(exit_code::busy)) return another_does();
+    if (marked != 0) return marked;
+    terms.busy_code = busy;
+    return run_once(terms, signals_of_run()).code;
+}
+
+}  // namespace
+
+const verb& once_verb() {
+    static const verb made{
+        .name = "once",
+        .summary = "runs a command once per period in the whole fleet",
+        .usage = "--every T [options] NAME [--] COMMAND [ARGUMENT]...",
+        .options = options_of_once(),
+        .words = {.least = 1, .most = 1, .then_command = true, .usage = "NAME -- COMMAND..."},
+        .notes =
+            "For cron on every node: the first to come runs COMMAND, the others exit 0. A\n"
+            "COMMAND that takes longer than T keeps the next one out until it ends. At most\n"
+            "once: if the node dies, COMMAND is not run again before the next period. The\n"
+            "clocks of the nodes may differ by less than the slack. Else as mortise run.\n",
+        .examples = {"mortise once --every 1h report -- sh -c 'echo this node makes the report'",
+                     "mortise once --every 10m --slack 2m -c cleanup 'exit 0'"},
+        .perform = &once,
+    };
+    return made;
+}
+
+}  // namespace command
