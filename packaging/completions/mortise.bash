@@ -6,12 +6,12 @@ _mortise() {
     local claim='--nonblock --wait --shared --exclusive --permits --conflict-exit-code --lease --label'
 
     if [ "$COMP_CWORD" -eq 1 ]; then
-        COMPREPLY=($(compgen -W 'run hold acquire renew release list show watch break doctor schema bench --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'run once elect hold acquire renew release list show watch break doctor schema bench --help --version' -- "$word"))
         return
     fi
     # After --, it is somebody else's command line.
     for ((i = 2; i < COMP_CWORD; i++)); do
-        if [ "${COMP_WORDS[i]}" = -- ] && [ "$verb" = run ]; then
+        if [ "${COMP_WORDS[i]}" = -- ] && [[ $verb == run || $verb == once || $verb == elect ]]; then
             if ((i + 1 == COMP_CWORD)); then COMPREPLY=($(compgen -c -- "$word")); else COMPREPLY=($(compgen -f -- "$word")); fi
             return
         fi
@@ -25,6 +25,8 @@ _mortise() {
             local options=
             case $verb in
                 run) options="$claim --no-renew --command --close --metrics" ;;
+                once) options='--every --slack --conflict-exit-code --lease --label --command' ;;
+                elect) options='--lease --label --command --metrics' ;;
                 hold) options="$claim --no-renew --metrics" ;;
                 acquire) options=$claim ;;
                 renew) options='--id --lease' ;;
