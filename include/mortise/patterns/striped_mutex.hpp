@@ -24,7 +24,7 @@ namespace mortise::inline v0 {
 //
 //     mortise::multi_lock both{locks, accounts.names({"alice", "bob"})};
 //
-// The hash is the same in every build and on every machine (FNV-1a, 64 bits). All who share the keys must agree on the
+// The hash is the same in every build and on every machine (docs/striped_mutex.md). All who share the keys must agree on the
 // name and the number of stripes.
 class MORTISE_API striped_mutex {
 public:
