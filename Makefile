@@ -1,5 +1,5 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test install uninstall asan tsan storms failovers interop peers compare bench docs reference sizes format tidy ci clean
+.PHONY: quickstart test scenarios install uninstall asan tsan storms failovers interop peers compare bench docs reference sizes format tidy ci clean
 
 BUILD = build
 PREFIX = /usr/local
@@ -65,6 +65,13 @@ peers:
 compare:
 	@./test -N >/dev/null
 	@build/tests/compare_stores build/mortise docs/choosing.md '--seconds 0.15'
+
+# The patterns in full: a million mixed operations on a consistent cache, a hundred periods, 50 elections; and the plot of
+# docs/sharded_stock.md. Half an hour.
+scenarios:
+	@./test -N >/dev/null
+	@MORTISE_STORM_SCALE=200 MORTISE_STOCK_SVG=docs/sharded_stock.svg build/tests/patterns_tests
+	@MORTISE_STORM_SCALE=1 build/tests/command_tests --gtest_filter='elect_*:once_*'
 
 # host: beside flock(2), a robust mutex and a futex ping-pong.
 bench:

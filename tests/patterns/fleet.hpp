@@ -93,7 +93,7 @@ private:
         const pid_t pid = ::fork();
         if (pid != 0) return {number, pid};
         take_other_stacks();
-        ::alarm(280);
+        ::alarm(3000);
         int status = 99;
         try {
             status = job_(number);

@@ -249,6 +249,25 @@ TEST_F(consistent, does_not_trust_what_is_being_changed) {
     EXPECT_EQ(prices.get("tea"), 4);
 }
 
+// The rival: delete the entry, write the row, wait, delete the entry again. A reader that is paused for longer than that wait
+// stores what it read before.
+TEST_F(consistent, is_what_a_delayed_double_delete_is_not) {
+    const token any{1};
+    const auto put = [&](memory_storage& at, std::string_view bytes) {
+        ASSERT_TRUE(at.seal("tea", any));
+        ASSERT_TRUE(at.write("tea", any, bytes, 1h));
+    };
+    put(database, "3");
+    const std::string read_before = database.read("tea")->bytes;  // the reader; it is paused here
+    storage.forget("tea");
+    put(database, "4");
+    std::this_thread::sleep_for(1ms);
+    storage.forget("tea");      // acknowledged
+    put(storage, read_before);  // it goes on
+    EXPECT_EQ(storage.read("tea")->bytes, "3");
+    EXPECT_EQ(database.read("tea")->bytes, "4");
+}
+
 TEST_F(consistent, answers_from_memory_while_it_has_the_read_lock) {
     consistent_cache<int> near{locks, storage, database, "prices", {.local_for = 300ms}};
     client elsewhere{"memory:"};

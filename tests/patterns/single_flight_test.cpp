@@ -2,9 +2,14 @@
 #include "patterns/fleet.hpp"
 #include "support/shared_page.hpp"
 
+#include <mortise/boot_clock.hpp>
 #include <mortise/patterns/single_flight.hpp>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 
 namespace mortise::testing {
 namespace {
@@ -92,6 +97,58 @@ TEST_P(hot_key, is_taken_over_from_one_that_stands_still) {
     EXPECT_EQ(seen->backend_calls, 2);
     EXPECT_EQ(seen->wrong, 0) << "the late value was stored or returned";
     EXPECT_EQ(std::unique_ptr<fenced_storage>(data_server::open(prefix()))->read("hot")->bytes, "+right");
+}
+
+// How long callers wait beyond the rebuild, beside as many threads that one notify_all wakes. Printed, not judged.
+TEST_P(hot_key, wakes_all_who_waited) {
+    struct times {
+        std::atomic<std::int64_t> rebuilt;
+        std::array<std::atomic<std::int64_t>, processes * threads> waited;
+        std::atomic<std::size_t> count;
+    };
+    const shared_page<times> shown{};
+    const auto now = [] { return boot_clock::now().time_since_epoch().count(); };
+    EXPECT_TRUE(ask_together([&](cached<std::string>& values, fenced_storage&) {
+        const auto got = values.get("hot", [&] {
+            ++seen->backend_calls;
+            std::this_thread::sleep_for(300ms);
+            shown->rebuilt = now();
+            return std::optional<std::string>{"right"};
+        });
+        shown->waited[shown->count++] = now() - shown->rebuilt;
+        return got;
+    }));
+    std::vector<std::int64_t> waited;
+    for (std::size_t i = 0; i < shown->count; ++i) waited.push_back(shown->waited[i]);
+
+    std::mutex mutex;
+    std::condition_variable woken;
+    bool go = false;
+    std::int64_t told = 0;
+    std::vector<std::int64_t> local;
+    {
+        std::vector<std::jthread> all;
+        for (int i = 0; i < processes * threads; ++i)
+            all.emplace_back([&] {
+                std::unique_lock waiting{mutex};
+                woken.wait(waiting, [&] { return go; });
+                local.push_back(now() - told);
+            });
+        std::this_thread::sleep_for(300ms);
+        const std::scoped_lock alone{mutex};
+        go = true;
+        told = now();
+        woken.notify_all();
+    }
+    const auto late = [](std::vector<std::int64_t>& all) {
+        std::ranges::sort(all);
+        return static_cast<double>(all[all.size() * 99 / 100]) / 1e6;
+    };
+    ASSERT_EQ(waited.size(), local.size());
+    const double ours = late(waited);
+    const double theirs = late(local);
+    std::cout << "p99 beyond the rebuild: " << ours << " ms; of a local notify_all: " << theirs << " ms; ratio "
+              << ours / theirs << "\n";
 }
 
 // The form that the document prints: it looks, and rebuilds without a lock.
