@@ -7,6 +7,7 @@
 #include <mortise/duration.hpp>
 #include <mortise/error.hpp>
 #include <mortise/patterns/single_flight.hpp>
+#include <mortise/shared_mutex.hpp>
 
 #include <random>
 
@@ -33,16 +34,18 @@ struct single_flight::body {
     const flight_options how;
     companions here{};
 
-    claim_options claim(std::optional<std::chrono::nanoseconds> wait) const {
-        return {
-            .wait = wait, .lease = how.rebuild_within, .renew = renew::off, .require_token = true, .label = pattern};
+    claim_options terms() const {
+        return {.lease = how.rebuild_within, .renew = renew::off, .require_token = true, .label = pattern};
     }
-    std::string lock_of(std::string_view key) const { return patterns::lock_name(name, key); }
+    shared_mutex lock_of(std::string_view key) const {
+        return shared_mutex{locks, patterns::lock_name(name, key), terms()};
+    }
 
     value get(std::string_view key, rebuild& make);
     std::optional<value> ahead(std::string_view key, rebuild& make);
     std::optional<value> in_turn(std::string_view key, rebuild& make,
                                  const std::optional<boot_clock::time_point>& deadline);
+    std::optional<value> fresh(std::string_view key) const;
     std::optional<value> rebuilt(std::string_view key, hold& mine, rebuild& make);
     [[noreturn]] void too_late(std::string_view key) const;
 };
@@ -64,11 +67,13 @@ std::optional<value> single_flight::body::ahead(std::string_view key, rebuild& m
     std::shared_ptr<companions::flight> other;
     const auto mine = here.lead(key, other);
     if (!mine) return std::nullopt;
-    attempt got = locks.try_acquire(lock_of(key), claim(std::nullopt));
+    attempt got = lock_of(key).try_acquire();
     if (!got) return std::nullopt;
     return rebuilt(key, *got, make);
 }
 
+// Those who find somebody rebuilding wait as readers: they are let in together when it is done, not one by one. If it was not
+// done, they stand in line.
 std::optional<value> single_flight::body::in_turn(std::string_view key, rebuild& make,
                                                   const std::optional<boot_clock::time_point>& deadline) {
     std::shared_ptr<companions::flight> other;
@@ -77,13 +82,25 @@ std::optional<value> single_flight::body::in_turn(std::string_view key, rebuild&
         if (!here.await(*other, deadline)) too_late(key);
         return other->result;
     }
-    attempt got = locks.try_acquire(lock_of(key), claim(deadline ? detail::until(*deadline) : detail::for_ever));
+    const auto left = [&] { return deadline ? detail::until(*deadline) : detail::for_ever; };
+    shared_mutex lock = lock_of(key);
+    attempt got = lock.try_acquire();
+    if (got.reason() == errc::busy) {
+        static_cast<void>(lock.try_acquire_shared({.wait = left()}).value());  // or throws why not
+        if (const auto found = fresh(key)) return mine->found(*found);
+        got = lock.try_acquire({.wait = left()});
+    }
     hold& held = got.value();  // or throws why not
-    const std::optional<fenced_storage::entry> found = cache.read(key);
-    if (patterns::freshness_of(found, how, 0) == freshness::fresh) return mine->found(patterns::unpacked(found->bytes));
+    if (const auto found = fresh(key)) return mine->found(*found);
     const std::optional<value> made = rebuilt(key, held, make);
     if (made) mine->found(*made);
     return made;
+}
+
+std::optional<value> single_flight::body::fresh(std::string_view key) const {
+    const std::optional<fenced_storage::entry> found = cache.read(key);
+    if (patterns::freshness_of(found, how, 0) != freshness::fresh) return std::nullopt;
+    return patterns::unpacked(found->bytes);
 }
 
 // Nothing: somebody else has taken over, and will have stored something.
@@ -106,6 +123,7 @@ void single_flight::body::too_late(std::string_view key) const {
 single_flight::single_flight(client& locks, fenced_storage& cache, std::string name, flight_options options)
     : body_(new body{locks, cache, std::move(name), options}) {
     patterns::require_tokens(locks, body::pattern, body_->name);
+    patterns::require_shared(locks, body::pattern, body_->name);
     patterns::require(locks.promises().leases, locks, body::pattern, body_->name, "leases");
     if (options.fresh_for <= options.fresh_for.zero() || options.early < 0 || options.early > 1)
         throw error(errc::invalid_option,
@@ -120,7 +138,7 @@ value single_flight::get(std::string_view key, rebuild make) {
 }
 
 void single_flight::invalidate(std::string_view key) {
-    const hold mine = body_->locks.acquire(body_->lock_of(key), body_->claim(body_->how.wait));
+    const hold mine = body_->lock_of(key).acquire({.wait = body_->how.wait});
     if (!body_->cache.seal(key, mine.token())) return;  // somebody who came later rebuilds
     static_cast<void>(body_->cache.write(key, mine.token(), {}, std::chrono::nanoseconds{1}));
 }

@@ -43,7 +43,7 @@ struct flight_options {
 // A rebuilder that dies, throws, or takes longer than rebuild_within is replaced. One that was paused and comes late
 // cannot store its old value (fenced_storage).
 //
-// Needs a store with fencing tokens and leases; the constructor throws errc::unsupported otherwise. All members may be
+// Needs a store with fencing tokens, shared locks and leases; the constructor throws errc::unsupported otherwise. All members may be
 // called from any thread. The client and the cache must outlive it.
 //
 // When not to use it: docs/single_flight.md.
