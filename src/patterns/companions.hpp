@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace mortise::inline v0::patterns {
@@ -22,6 +23,7 @@ public:
     struct flight {
         std::optional<value> result{};  // none: it got nothing
         bool landed = false;
+        std::thread::id led_by = std::this_thread::get_id();
     };
 
     // Leads a flight, and ends it.

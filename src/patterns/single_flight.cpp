@@ -10,6 +10,7 @@
 #include <mortise/shared_mutex.hpp>
 
 #include <random>
+#include <thread>
 
 namespace mortise::inline v0 {
 namespace {
@@ -35,7 +36,11 @@ struct single_flight::body {
     companions here{};
 
     claim_options terms() const {
-        return {.lease = how.rebuild_within, .renew = renew::off, .require_token = true, .label = pattern};
+        return {.lease = how.rebuild_within,
+                .renew = renew::off,
+                .release = release_mode::lazy,
+                .require_token = true,
+                .label = pattern};
     }
     shared_mutex lock_of(std::string_view key) const {
         return shared_mutex{locks, patterns::lock_name(name, key), terms()};
@@ -79,6 +84,9 @@ std::optional<value> single_flight::body::in_turn(std::string_view key, rebuild&
     std::shared_ptr<companions::flight> other;
     const auto mine = here.lead(key, other);
     if (!mine) {
+        if (other->led_by == std::this_thread::get_id())
+            throw error(errc::would_deadlock,
+                        "single_flight '" + name + "': '" + std::string(key) + "' is needed to rebuild itself");
         if (!here.await(*other, deadline)) too_late(key);
         return other->result;
     }

@@ -134,6 +134,16 @@ TEST_F(cached_values, are_waited_for_as_long_as_said) {
     });
 }
 
+TEST_F(cached_values, that_need_themselves_are_refused) {
+    cached<int> numbers{locks, storage, "numbers"};
+    try {
+        numbers.get("x", [&] { return numbers.get("x", [] { return std::optional{1}; }); });
+        ADD_FAILURE() << "it came back";
+    } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::would_deadlock) << e.what();
+    }
+}
+
 TEST_F(cached_values, survive_a_cache_that_forgets) {
     cached<int> numbers{locks, storage, "numbers"};
     EXPECT_EQ(numbers.get("x",
