@@ -22,6 +22,16 @@ void store::wake(sleeper& who) noexcept {
     if (who.is.exchange(sleeper::answered) == sleeper::asleep) who.is.notify_one();
 }
 
+int store::start_reading(const sleeper&) {
+    return -1;
+}
+
+bool store::read_ready(const sleeper&) {
+    return false;
+}
+
+void store::stop_reading(const sleeper&, bool) noexcept {}
+
 std::optional<duration> store::keeps_abandoned(const std::optional<duration>&) const noexcept {
     return std::nullopt;
 }
@@ -81,6 +91,15 @@ void store_wrapper::sleep(sleeper& who) {
 }
 void store_wrapper::wake(sleeper& who) noexcept {
     inner_->wake(who);
+}
+int store_wrapper::start_reading(const sleeper& who) {
+    return inner_->start_reading(who);
+}
+bool store_wrapper::read_ready(const sleeper& who) {
+    return inner_->read_ready(who);
+}
+void store_wrapper::stop_reading(const sleeper& who, bool soon) noexcept {
+    inner_->stop_reading(who, soon);
 }
 void store_wrapper::close() noexcept {
     inner_->close();

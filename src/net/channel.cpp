@@ -173,10 +173,34 @@ void channel::serve(milliseconds at_most, const std::function<bool()>& enough) {
     pass_on();
 }
 
-void channel::pass_on() {
+int channel::take_turn(const spi::sleeper& who) {
+    lock held{mutex_};
+    if (is_ != state::up || !turn_.free()) return -1;
+    turn_.take(&who);
+    disarm();
+    return transport_->descriptor();
+}
+
+bool channel::read_in_turn(const spi::sleeper& who) {
+    const auto source = [&] {
+        lock held{mutex_};
+        return turn_.is_of(&who) && is_ == state::up ? transport_ : nullptr;
+    };
+    const transport_ptr from = source();
+    if (from) take_in(from);
+    return from && from == source();
+}
+
+void channel::leave_turn(const spi::sleeper& who, bool soon) noexcept {
+    lock held{mutex_};
+    turn_.drop(&who);
+    pass_on(!soon);
+}
+
+void channel::pass_on(bool at_once) {
     quiet_.notify_all();
     if (is_ != state::up || !turn_.free() || turn_.pass_on()) return;
-    if (expecting_ || blocked_ || answers_due()) {
+    if (expecting_ || blocked_ || (at_once && answers_due())) {
         arm(blocked_);
     } else {
         arm_later();

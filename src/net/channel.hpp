@@ -4,7 +4,7 @@
 // Writing: a thread that sends while another is sending leaves its bytes to that one, so that many senders share system
 // calls.
 //
-// Reading: one thread at a time reads, for all (reader_turn.hpp). A caller that waits for a reply reads for itself and
+// Reading: one thread at a time reads, for all (base/reader_turn.hpp). A caller that waits for a reply reads for itself and
 // for everybody whose reply arrives meanwhile (wait()); when it has its own, it passes the turn on to another waiting
 // caller. The client's io thread reads only if no caller does. So the reply to a single caller needs no thread switch.
 //
@@ -17,11 +17,11 @@
 // Requests that are pending on a broken connection fail; whether they took effect is not known.
 #pragma once
 
+#include "base/reader_turn.hpp"
 #include "net/destination.hpp"
 #include "net/endpoint.hpp"
 #include "net/poller.hpp"
 #include "net/protocol.hpp"
-#include "net/reader_turn.hpp"
 #include "net/resolve.hpp"
 #include "net/transport.hpp"
 #include "net/trouble.hpp"
@@ -59,6 +59,13 @@ public:
     // The calling thread is about to send a request and to wait() for its reply, so no other thread need be woken to
     // read.
     static void will_wait(bool whether) noexcept;
+
+    // The same in pieces, for a thread that waits for several channels. The first answers a descriptor to poll, or -1: another
+    // thread reads, or it is not up.
+    int take_turn(const spi::sleeper& who);
+    bool read_in_turn(const spi::sleeper& who);  // false: there is nothing to read from any more
+    // Another thread reads what is still due; `soon`: not before a while, since this one will be back.
+    void leave_turn(const spi::sleeper& who, bool soon) noexcept;
 
     // Messages may arrive without a request, so the io thread must read while no caller does.
     void expect(bool whether);
@@ -120,7 +127,7 @@ private:
     bool connecting() const;
     void try_next_address();
     void flush(lock& held);
-    void pass_on();
+    void pass_on(bool at_once = true);
     void arm(bool to_write = false);
     void disarm();
     void arm_later();
@@ -147,8 +154,8 @@ private:
     spi::time_point next_try_{};
     std::optional<trouble> doom_;
 
-    reader_turn turn_;     // of a sleeper, or of `this` for the io thread
-    unsigned inside_ = 0;  // callbacks of the protocol that run on threads other than callers
+    base::reader_turn turn_;  // of a sleeper, or of `this` for the io thread
+    unsigned inside_ = 0;     // callbacks of the protocol that run on threads other than callers
 };
 
 }  // namespace mortise::inline v0::net

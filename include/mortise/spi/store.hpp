@@ -67,6 +67,9 @@ struct claim_request {
     // it leaves the queue and is answered busy in one step, so that the caller knows which of the two it holds. Zero:
     // none.
     claim_id instead_of{};
+    // This client has just had the lock for as long as it may while others wait: they go first. A store with a queue need not
+    // care; without one, do not let the claim follow the release at once.
+    bool gives_way = false;
     unsigned replicas = 0;        // that must store the grant, and each renewal, before it counts
     std::uint32_t wait_slot = 0;  // of the caller that sleeps until the grant (see sleeper); 0: none
 };
@@ -222,6 +225,14 @@ public:
     virtual void sleep(sleeper& who);
     // Wakes a sleeper, from any thread, once, possibly before it sleeps.
     virtual void wake(sleeper& who) noexcept;
+
+    // For a thread that waits for several stores at once. start_reading() lets it read what this one's servers send, and answers
+    // a descriptor to poll; -1, the default, if other threads do. When it is readable, read_ready() reads; false: it cannot any
+    // more, and may start again. stop_reading() lets others read; with `soon` not at once, since no answer is urgent and
+    // this thread will be back.
+    virtual int start_reading(const sleeper& who);
+    virtual bool read_ready(const sleeper& who);
+    virtual void stop_reading(const sleeper& who, bool soon) noexcept;
 
     // Closes the store: no reply and no event follows after it returns. Claims with kept_by::process may be dropped.
     // Never called inside a reply or an event; a second call does nothing.

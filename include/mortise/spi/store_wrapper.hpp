@@ -28,6 +28,9 @@ public:
     void will_sleep(bool whether) noexcept override;
     void sleep(sleeper& who) override;
     void wake(sleeper& who) noexcept override;
+    int start_reading(const sleeper& who) override;
+    bool read_ready(const sleeper& who) override;
+    void stop_reading(const sleeper& who, bool soon) noexcept override;
     void close() noexcept override;
 
     void granted(std::string_view name, const claim_id&, const grant&) override;

@@ -31,6 +31,20 @@ void routed_store::wake(spi::sleeper& sleeper) noexcept {
     }
 }
 
+int routed_store::start_reading(const spi::sleeper& who) {
+    connection* const on = servers_->only();
+    return on != nullptr ? on->take_turn(who) : -1;
+}
+
+bool routed_store::read_ready(const spi::sleeper& who) {
+    connection* const on = servers_->only();
+    return on != nullptr && on->read_in_turn(who);
+}
+
+void routed_store::stop_reading(const spi::sleeper& who, bool soon) noexcept {
+    if (connection* const on = servers_->only()) on->leave_turn(who, soon);
+}
+
 void routed_store::close() noexcept {
     if (closed_.exchange(true)) return;
     sockets_.stop();

@@ -29,6 +29,9 @@ public:
     void will_sleep(bool whether) noexcept override { connection::will_wait(whether); }
     void sleep(spi::sleeper& sleeper) override { servers_->wait(sleeper); }
     void wake(spi::sleeper& sleeper) noexcept override;
+    int start_reading(const spi::sleeper& who) override;
+    bool read_ready(const spi::sleeper& who) override;
+    void stop_reading(const spi::sleeper& who, bool soon) noexcept override;
     void close() noexcept override;
 
 protected:

@@ -32,6 +32,7 @@ public:
     std::vector<std::shared_ptr<connection>> masters() override { return {server_.shared()}; }
     void wait(spi::sleeper& sleeper) override { server_.shared()->wait(sleeper); }
     void nudge(const spi::sleeper& sleeper) noexcept override { server_.shared()->nudge(sleeper); }
+    connection* only() const noexcept override { return server_.shared().get(); }
     void expect_pushes(bool whether) override { server_.shared()->expect(whether); }
     void listen(std::string_view, std::string_view channel, handler ready) override {
         server_.shared()->listen(channel, std::move(ready));

@@ -46,6 +46,8 @@ public:
     // Reads until `sleeper` has its reply. On the thread that sent last.
     virtual void wait(spi::sleeper& sleeper) = 0;
     virtual void nudge(const spi::sleeper& sleeper) noexcept = 0;
+    // The connection over which all is sent, if there is only one.
+    virtual connection* only() const noexcept { return nullptr; }
 
     // Whether a claim waits for a push.
     virtual void expect_pushes(bool whether) = 0;

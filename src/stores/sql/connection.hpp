@@ -5,16 +5,16 @@
 //               ^   \__________\__________\--> down
 //               \___________________________/
 //
-// A caller that waits for an answer reads the socket itself, for everybody (net/reader_turn.hpp), so that the answer to a single
+// A caller that waits for an answer reads the socket itself, for everybody (base/reader_turn.hpp), so that the answer to a single
 // caller needs no thread switch; the client's io thread reads if no caller does.
 //
 // A statement whose answer does not come in time breaks the connection: the statement and all behind it end `unsure` or
 // `unsent`, and the next one connects again.
 #pragma once
 
+#include "base/reader_turn.hpp"
 #include "net/endpoint.hpp"
 #include "net/poller.hpp"
-#include "net/reader_turn.hpp"
 #include "net/resolve.hpp"
 #include "stores/sql/driver.hpp"
 #include "stores/sql/statement.hpp"
@@ -155,7 +155,7 @@ private:
     std::vector<delivery> calls_;  // to be made without the mutex, in order
     std::size_t called_ = 0;       // how many of them were
     bool delivering_ = false;      // somebody does
-    net::reader_turn turn_;        // of a sleeper, or of `this` for the io thread
+    base::reader_turn turn_;       // of a sleeper, or of `this` for the io thread
 };
 
 }  // namespace mortise::inline v0::stores::sql

@@ -1,4 +1,4 @@
-// Whose turn it is to read a socket that many threads wait for: one leads and reads for all, the others follow and
+// Whose turn it is to read a socket, or several, that many threads wait for: one leads and reads for all, the others follow and
 // sleep.
 //
 //   nobody ---- a caller waits ----> that caller ---- it is answered ----> a follower, or nobody
@@ -10,8 +10,11 @@
 
 #include <list>
 #include <mutex>
+#include <span>
 
-namespace mortise::inline v0::net {
+#include <poll.h>
+
+namespace mortise::inline v0::base {
 
 // All members but poll() are called with the channel's mutex held.
 class reader_turn {
@@ -35,6 +38,8 @@ public:
 
     // Without the mutex: waits until the descriptor is readable or wake() is called. True: it is readable.
     bool poll(int descriptor) const noexcept;
+    // The same of several; the last is left for the wake-up.
+    void poll(std::span<pollfd> sources) const noexcept;
     void wake() const noexcept;
 
 private:
@@ -47,4 +52,4 @@ private:
     int wake_event_ = -1;
 };
 
-}  // namespace mortise::inline v0::net
+}  // namespace mortise::inline v0::base

@@ -1,5 +1,5 @@
 // Whose turn it is to read: taken, passed on to a follower that still waits, and given up.
-#include "net/reader_turn.hpp"
+#include "base/reader_turn.hpp"
 
 #include <condition_variable>
 #include <mutex>
@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace mortise::net {
+namespace mortise::base {
 namespace {
 
 using lock = std::unique_lock<std::mutex>;
@@ -117,4 +117,4 @@ TEST(reader_turn, a_reader_that_polls_can_be_woken) {
 }
 
 }  // namespace
-}  // namespace mortise::net
+}  // namespace mortise::base

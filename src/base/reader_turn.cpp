@@ -1,4 +1,4 @@
-#include "net/reader_turn.hpp"
+#include "base/reader_turn.hpp"
 
 #include "base/descriptors.hpp"
 
@@ -9,11 +9,10 @@
 #include <string>
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-namespace mortise::inline v0::net {
+namespace mortise::inline v0::base {
 
 reader_turn::reader_turn() {
     const base::standard_descriptors_taken out_of_the_way;
@@ -53,13 +52,19 @@ bool reader_turn::pass_on() {
 }
 
 bool reader_turn::poll(int descriptor) const noexcept {
-    pollfd sources[] = {{descriptor, POLLIN, 0}, {wake_event_, POLLIN, 0}};
-    ::poll(sources, 2, -1);
-    if (sources[1].revents != 0) {
+    pollfd sources[] = {{descriptor, POLLIN, 0}, {}};
+    poll(sources);
+    return sources[0].revents != 0;
+}
+
+void reader_turn::poll(std::span<pollfd> sources) const noexcept {
+    sources.back() = {wake_event_, POLLIN, 0};
+    if (::poll(sources.data(), sources.size(), -1) <= 0)
+        for (pollfd& one : sources) one.revents = 0;
+    if (sources.back().revents != 0) {
         std::uint64_t count = 0;
         static_cast<void>(!::read(wake_event_, &count, sizeof count));
     }
-    return sources[0].revents != 0;
 }
 
 void reader_turn::wake() const noexcept {
@@ -67,4 +72,4 @@ void reader_turn::wake() const noexcept {
     static_cast<void>(!::write(wake_event_, &one, sizeof one));
 }
 
-}  // namespace mortise::inline v0::net
+}  // namespace mortise::inline v0::base
