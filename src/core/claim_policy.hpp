@@ -50,6 +50,7 @@ public:
     std::string cannot_list() const;
 
     const client_options& options() const noexcept { return options_; }
+    bool queues() const noexcept { return promises_.fifo; }  // the store does
     const std::string& label() const noexcept { return *label_; }
     const std::string& shown_as() const noexcept { return shown_as_; }
     // One address is one store. Stores given as objects (spi::make_client) have none, and only a client is like itself.

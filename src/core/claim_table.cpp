@@ -85,6 +85,7 @@ spi::claim_request request_of(cohort& c, spi::time_point sent) {
             .order = c.terms.fifo ? order::fifo : order::any,
             .label = *c.terms.label,
             .instead_of = c.instead_of ? c.instead_of->id : claim_id{},
+            .gives_way = std::exchange(c.gives_way, false),
             .replicas = c.terms.replicas,
             .wait_slot = c.line.empty() ? 0 : c.line.front()->waiting->wait_slot};
 }
@@ -104,7 +105,8 @@ refusal in_the_way(const cohort& c, const claim_policy& policy, const claim_tabl
     } else if (c.asked && c.asked->standing) {
         no.holder = c.asked->standing->holder;
         if (no.holder && no.holder->held_for) *no.holder->held_for += now - c.asked->heard;
-        if (ahead) no.place = c.asked->standing->place.value_or(1) + *ahead;
+        const auto& place = c.asked->standing->place;  // none: it does not tell, or has no queue but ours
+        if (ahead && (place || *ahead > 0 || policy.queues())) no.place = place.value_or(1) + *ahead;
     }
     return no;
 }
@@ -503,6 +505,7 @@ auto claim_table::release(const std::shared_ptr<claimant>& call, spi::time_point
     if (c->is == cohort::state::held) {
         left.todo.release = {end(c), release_log::ticket(releases_)};
         succeed(c, left.todo);
+        if (left.todo.ask) left.todo.ask->gives_way = true;
     } else {
         left.todo.release = {c, release_log::ticket(releases_)};
     }

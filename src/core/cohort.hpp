@@ -105,8 +105,9 @@ public:
     std::uint32_t look_slot = 0;  // from 1; 0: not in it
     std::uint16_t turn = 0;
     state is = state::asking;
-    const bool shareable;  // others may join: as its terms say, unless there was one of its name with other options
-    bool doubted = false;  // held, but the store may have let others in: not valid until it is confirmed
+    const bool shareable;    // others may join: as its terms say, unless there was one of its name with other options
+    bool gives_way = false;  // its first request: others of this process had the lock, turn by turn
+    bool doubted = false;    // held, but the store may have let others in: not valid until it is confirmed
     std::atomic<bool> in_flight{false};  // a request has not been answered
     std::atomic<bool> calling{false};    // the store's verb has not returned
 

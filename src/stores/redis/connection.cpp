@@ -106,6 +106,10 @@ void connection::listen(std::string_view topic, handler ready) {
     {
         lock held{mutex_};
         if (is_ == state::closed) return;
+        if (channels_.has_left(topic)) {
+            held.unlock();
+            return ready({.is = reply::kind::text});
+        }
         const bool heard = channels_.join(topic) && is_ == state::up;
         expect(held, true);
         if (is_ == state::up && (heard || !told(topic))) {

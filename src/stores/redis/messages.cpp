@@ -51,6 +51,13 @@ script_call::script_call(const script& which, std::size_t keys, std::size_t argu
     command{bytes_} << static_cast<std::int64_t>(keys);
 }
 
+script_call script_call::plain_claim(std::size_t words) {
+    script_call made;
+    made.bytes_.reserve(usual_length);
+    command begin{made.bytes_, words};
+    return made;
+}
+
 script_call& script_call::operator<<(std::string_view argument) {
     command{bytes_} << argument;
     return *this;
@@ -62,10 +69,11 @@ script_call& script_call::operator<<(std::int64_t argument) {
 }
 
 bool script_call::takes() const noexcept {
-    return script_->takes;
+    return script_ == nullptr || script_->takes;
 }
 
 std::string script_call::by_source() const {
+    if (script_ == nullptr) return bytes_;
     std::string bytes;
     command{bytes, count_} << "EVAL" << script_->source;
     return bytes.append(bytes_, head_);
@@ -182,6 +190,13 @@ error_reply read_error(const reply& raw) {
     return {errc::unsupported, "Redis answered: " + text};
 }
 
+spi::claim_answer not_claimed(const reply& raw, std::string_view foreign) {
+    using enum spi::claim_answer::verdict;
+    error_reply why = read_error(raw);
+    if (why.code == errc::kind_mismatch && !foreign.empty()) why.what = foreign;
+    return {.is = why.passing ? unknown : refused, .reason = why.code, .detail = why.advice(), .unreached = raw.unmet};
+}
+
 std::string read_why_not(const reply& raw) {
     const bool by_the_script = raw.error() && raw.text.starts_with("ERR arguments of a claim");
     return by_the_script ? "" : read_error(raw).what;
@@ -191,14 +206,7 @@ claim_reply read_claim(const reply& raw, spi::time_point sent, std::uint32_t cla
     using enum spi::claim_answer::verdict;
     claim_reply out;
     spi::claim_answer& answer = out.answer;
-    if (raw.failure() || raw.error()) {
-        const error_reply why = read_error(raw);
-        answer.is = why.passing ? unknown : refused;
-        answer.reason = why.code;
-        answer.detail = why.advice();
-        answer.unreached = raw.unmet;
-        return out;
-    }
+    if (raw.failure() || raw.error()) return {.answer = not_claimed(raw)};
     if (raw.text.empty()) return out;
     const char verdict = raw.text.front();
     packed_reader from{raw.text.substr(layouts::verdict.size())};

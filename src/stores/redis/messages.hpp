@@ -36,10 +36,12 @@ struct client_identity {
     std::string inbox() const { return inboxes() + client; }
 };
 
-// A call of a script: by its digest, or with its source if the server does not know it.
+// A call of a script: by its digest, or with its source if the server does not know it. Or a plain command, which is the same
+// both ways.
 class script_call {
 public:
     script_call(const script& which, std::size_t keys, std::size_t arguments);
+    static script_call plain_claim(std::size_t words);  // the words follow, the name of the command first
     script_call& operator<<(std::string_view argument);
     script_call& operator<<(std::int64_t argument);
     script_call& operator<<(const packed_record& argument) { return *this << argument.bytes(); }
@@ -49,8 +51,10 @@ public:
     std::string by_source() const;
 
 private:
-    const script* script_;
-    std::size_t count_;
+    script_call() = default;
+
+    const script* script_ = nullptr;  // none: a plain command, which claims
+    std::size_t count_ = 0;
     std::string bytes_;
     std::size_t head_ = 0;  // of them, up to the digest
 };
@@ -100,6 +104,10 @@ struct error_reply {
     std::string advice() const;
 };
 error_reply read_error(const reply& raw);
+
+// A claim that was answered with an error, or not at all. `foreign`: what to say of a key that holds something else, if not that it
+// is no lock of ours.
+spi::claim_answer not_claimed(const reply& raw, std::string_view foreign = {});
 
 struct inbox_message {
     bool granted = false;  // else: lost

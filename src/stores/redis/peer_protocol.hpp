@@ -38,14 +38,6 @@ inline std::int64_t whole_ms(spi::duration d) {
     return std::chrono::ceil<std::chrono::milliseconds>(d).count();
 }
 
-// A claim that was answered with an error, or not at all. `foreign`: what to say of a key that holds something else.
-inline spi::claim_answer not_claimed(const reply& raw, std::string_view foreign) {
-    using enum spi::claim_answer::verdict;
-    error_reply why = read_error(raw);
-    if (why.code == errc::kind_mismatch) why.what = foreign;
-    return {.is = why.passing ? unknown : refused, .reason = why.code, .detail = why.advice(), .unreached = raw.unmet};
-}
-
 class peer_protocol {
 public:
     virtual ~peer_protocol() = default;
@@ -58,6 +50,9 @@ public:
     virtual script_call claim_call(const peer_claim& wanted) const = 0;
     // A lease counts from `sent`. A reply that cannot be read is unknown.
     virtual spi::claim_answer read_claim(const reply& raw, const peer_claim& asked, spi::time_point sent) const = 0;
+    // The same as a plain command, if it has one. It knows neither its repeat nor its release, and answers null if it was not
+    // granted: the script says why.
+    virtual std::optional<script_call> plain_claim_call(const peer_claim&) const { return std::nullopt; }
 
     // `kept`: it is remembered for a while, since it may be repeated, or a claim may arrive after it.
     virtual script_call release_call(std::string_view key, const claim_id& id, bool kept) const = 0;

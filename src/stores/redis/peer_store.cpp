@@ -1,20 +1,27 @@
 #include "stores/redis/peer_store.hpp"
 
-#include "base/ended_claims.hpp"
+#include "stores/redis/late_claims.hpp"
 #include "stores/redis/peer_waiters.hpp"
 #include "stores/redis/renewer.hpp"
 #include "stores/redis/routed_store.hpp"
+#include "stores/redis/sent_claims.hpp"
 
 #include <mortise/error.hpp>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
 #include <mutex>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace mortise::inline v0::stores::redis {
 namespace {
+
+// For how long a name, and those few that share its place, is asked for by scripts after a plain command met a lock that was
+// held: only the script says for how long.
+constexpr spi::duration crowded_for = std::chrono::milliseconds{500};
+constexpr std::size_t crowded_places = 64;
 
 class peer_store final : public routed_store {
 public:
@@ -29,6 +36,7 @@ public:
                     .call = [this](std::span<const renewal_item> items) { return how_->renew_call(items); }},
                    settings_, servers_, context.clock, [this](const claim_id& id) { return replicas_of(id); }) {}
     ~peer_store() override { close(); }
+    void close() noexcept override;
 
     void claim(const spi::claim_request&, spi::reply<spi::claim_answer>) override;
     void renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done) override {
@@ -42,26 +50,37 @@ public:
 
 private:
     peer_claim claim_of(const spi::claim_request& wanted) const;
+    spi::time_point& crowded_until(std::string_view key) {
+        return crowded_until_[std::hash<std::string_view>{}(key) % crowded_places];
+    }
+    void ask_at_once(peer_claim mine, spi::reply<spi::claim_answer> done);
+    bool send_plainly(const peer_claim& wanted);
+    void ask_plainly(peer_claim wanted, script_call request, spi::reply<spi::claim_answer> done);
     void ask(peer_claim wanted, spi::reply<spi::claim_answer> done);
-    void note(const peer_claim& asked, const spi::claim_answer& answer);
-    void wait(peer_claim waiting, spi::claim_answer no, spi::reply<spi::claim_answer> done);
+    void send_script(peer_claim wanted, spi::reply<spi::claim_answer> done);
+    void note(const peer_claim& asked, sent_claims::by how, const spi::claim_answer& answer);
+    void wait(peer_claim waiting, std::optional<spi::claim_answer> no, spi::reply<spi::claim_answer> done);
     void begin(peer_claim waiting, spi::reply<spi::claim_answer> done);
     void look(peer_claim waiting, spi::reply<spi::claim_answer> done);
     void heard(std::string_view channel, std::string_view message);
     void look_again(peer_claim waiting);
     void stop_waiting(std::string_view key, const claim_id& id);
     unsigned replicas_of(const claim_id& id);
-    spi::release_answer released(const claim_id& id, spi::release_answer answer);
+    spi::release_answer released(const std::string& key, const claim_id& id, spi::release_answer answer);
+    void watch_late_claims();
+    void release_late_claims();
+    void release_if_late(const peer_claim& granted);
 
     const std::unique_ptr<const peer_protocol> how_;
     renewer renewer_;
 
     std::mutex mutex_;
     peer_waiters waiting_;
-    std::unordered_map<claim_id, unsigned> durable_;  // held claims, and how many replicas must have them
-    std::unordered_set<claim_id> own_;      // holds that no other client releases, and no request of which is out
-    std::unordered_set<claim_id> doubted_;  // a request of which was not answered; until their release
-    base::ended_claims<1024> unsure_;       // releases without an answer: the latest, of one outage
+    sent_claims sent_;
+    late_claims late_;
+    bool watching_late_ = false;                                   // there is a timer
+    std::array<spi::time_point, crowded_places> crowded_until_{};  // by the hash of the key
+    std::shared_ptr<int> open_ = std::make_shared<int>();          // timers look
 };
 
 peer_claim peer_store::claim_of(const spi::claim_request& wanted) const {
@@ -81,14 +100,66 @@ void peer_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_a
     if (std::string no = how_->objection(wanted); !no.empty())
         return done({.is = refused, .reason = errc::unsupported, .detail = std::move(no)});
     peer_claim mine = claim_of(wanted);
-    ask(mine, [this, mine, done = std::move(done)](spi::claim_answer answer) mutable {
+    if (mine.queue && wanted.gives_way) return wait(std::move(mine), std::nullopt, std::move(done));
+    ask_at_once(std::move(mine), std::move(done));
+}
+
+void peer_store::ask_at_once(peer_claim mine, spi::reply<spi::claim_answer> done) {
+    using enum spi::claim_answer::verdict;
+    auto answered = [this, mine, done = std::move(done)](spi::claim_answer answer) mutable {
         if (answer.is == busy && mine.queue) return wait(std::move(mine), std::move(answer), std::move(done));
         if (answer.is != unknown) stop_waiting(mine.key, mine.id);
         done(std::move(answer));
-    });
+    };
+    if (auto request = how_->plain_claim_call(mine); request && send_plainly(mine))
+        ask_plainly(std::move(mine), std::move(*request), std::move(answered));
+    else
+        ask(std::move(mine), std::move(answered));
+}
+
+// On one connection the release comes after the claim; with more, it may not. If so, it counts as sent.
+bool peer_store::send_plainly(const peer_claim& wanted) {
+    if (settings_.shape != settings::topology::single || wanted.replicas > 0) return false;
+    const spi::time_point now = context_.clock.now();
+    std::scoped_lock guard{mutex_};
+    if (now < crowded_until(wanted.key) || waiting_.contains(wanted.id) || !sent_.may_be_plain(wanted.id, now))
+        return false;
+    sent_.asked(wanted.id, sent_claims::by::plain_command);
+    return true;
+}
+
+void peer_store::ask_plainly(peer_claim wanted, script_call request, spi::reply<spi::claim_answer> done) {
+    const spi::time_point sent = context_.clock.now();
+    const std::string key = wanted.key;
+    servers_->ask(key, std::move(request),
+                  [this, wanted = std::move(wanted), sent, done = std::move(done)](const reply& raw) mutable {
+                      using by = sent_claims::by;
+                      if (raw.is != reply::kind::null) {
+                          spi::claim_answer answer = how_->read_claim(raw, wanted, sent);
+                          note(wanted, by::plain_command, answer);
+                          if (answer.is == spi::claim_answer::verdict::granted) release_if_late(wanted);
+                          return done(std::move(answer));
+                      }
+                      bool goes_on = false;
+                      {
+                          std::scoped_lock guard{mutex_};
+                          crowded_until(wanted.key) = context_.clock.now() + crowded_for;
+                          goes_on = sent_.goes_on_by_script(wanted.id);
+                      }
+                      if (!goes_on) return done({.is = spi::claim_answer::verdict::refused, .reason = errc::cancelled});
+                      send_script(std::move(wanted), std::move(done));
+                  });
 }
 
 void peer_store::ask(peer_claim wanted, spi::reply<spi::claim_answer> done) {
+    {
+        std::scoped_lock guard{mutex_};
+        sent_.asked(wanted.id, sent_claims::by::script);
+    }
+    send_script(std::move(wanted), std::move(done));
+}
+
+void peer_store::send_script(peer_claim wanted, spi::reply<spi::claim_answer> done) {
     const spi::time_point sent = context_.clock.now();
     const std::string key = wanted.key;
     const unsigned replicas = wanted.replicas;
@@ -98,33 +169,30 @@ void peer_store::ask(peer_claim wanted, spi::reply<spi::claim_answer> done) {
         using enum spi::claim_answer::verdict;
         spi::claim_answer answer = how_->read_claim(raw, wanted, sent);
         if (answer.is == granted && have < wanted.replicas) answer = not_durable(settings_, have, wanted.replicas);
-        note(wanted, answer);
+        note(wanted, sent_claims::by::script, answer);
         done(std::move(answer));
     };
     servers_->ask_for(key, std::move(request), replicas, std::move(answered));
 }
 
-// A request without an answer may yet arrive, also after the release: then that must be remembered there.
-void peer_store::note(const peer_claim& asked, const spi::claim_answer& answer) {
-    using enum spi::claim_answer::verdict;
+void peer_store::note(const peer_claim& asked, sent_claims::by how, const spi::claim_answer& answer) {
     std::scoped_lock guard{mutex_};
-    if (answer.is == unknown) doubted_.insert(asked.id);
-    if (answer.is != granted) return;
-    if (asked.own && !doubted_.contains(asked.id)) own_.insert(asked.id);
-    if (asked.replicas > 0) durable_[asked.id] = asked.replicas;
+    sent_.answered(asked.id, how, answer.is, {.own = asked.own, .replicas = asked.replicas});
 }
 
-// Listens first and looks once more then: it may have become free in between. Where nothing is told, the core polls.
-void peer_store::wait(peer_claim waiting, spi::claim_answer no, spi::reply<spi::claim_answer> done) {
+// Listens first and looks then: it may have become free in between. Where nothing is told, the core polls. A claim that gives way
+// does not look before (`no`): others, who have heard of the release, ask meanwhile.
+void peer_store::wait(peer_claim waiting, std::optional<spi::claim_answer> no, spi::reply<spi::claim_answer> done) {
     bool listens = false;
     {
         std::scoped_lock guard{mutex_};
         listens = waiting_.contains(waiting.id);
     }
-    if (listens) {
-        no.is = spi::claim_answer::verdict::queued;
-        return done(std::move(no));
+    if (listens && no) {
+        no->is = spi::claim_answer::verdict::queued;
+        return done(*std::move(no));
     }
+    if (listens) return ask_at_once(std::move(waiting), std::move(done));
     const std::string key = waiting.key;
     const std::string channel = how_->channel_of(waiting);
     servers_->listen(key, channel,
@@ -132,7 +200,8 @@ void peer_store::wait(peer_claim waiting, spi::claim_answer no, spi::reply<spi::
                       done = std::move(done)](const reply& answer) mutable {
                          if (answer.failure() || answer.error()) {
                              servers_->leave(waiting.key, channel);
-                             return done(std::move(no));
+                             if (no) return done(*std::move(no));
+                             return ask_at_once(std::move(waiting), std::move(done));
                          }
                          {
                              std::scoped_lock guard{mutex_};
@@ -202,36 +271,78 @@ void peer_store::stop_waiting(std::string_view key, const claim_id& id) {
 void peer_store::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
     const std::string key = how_->key_of(name);
     stop_waiting(key, id);
-    const bool own = [&] {
+    const bool kept = [&] {
         std::scoped_lock guard{mutex_};
-        return own_.contains(id);
+        return sent_.releasing(id, context_.clock.now());
     }();
-    servers_->ask(key, how_->release_call(key, id, !own),
-                  [this, id, done = std::move(done)](const reply& answer) mutable {
-                      done(released(id, how_->read_release(answer)));
+    servers_->ask(key, how_->release_call(key, id, kept),
+                  [this, key, id, done = std::move(done)](const reply& answer) mutable {
+                      done(released(key, id, how_->read_release(answer)));
                   });
 }
 
-// One before this, which was not answered, may have ended it.
-spi::release_answer peer_store::released(const claim_id& id, spi::release_answer answer) {
-    using enum spi::release_answer;
+spi::release_answer peer_store::released(const std::string& key, const claim_id& id, spi::release_answer answer) {
     const spi::time_point now = context_.clock.now();
-    std::scoped_lock guard{mutex_};
-    if (answer == unknown) {
-        unsure_.add(base::ended_claim::at(now, id, std::nullopt), now);
-        return unknown;
+    sent_claims::release_outcome outcome;
+    {
+        std::scoped_lock guard{mutex_};
+        outcome = sent_.released(id, answer, now);
+        if (outcome.may_come) late_.add(key, id, now);
     }
-    const bool asked_before = unsure_.find(id, now) != nullptr;
-    durable_.erase(id);
-    own_.erase(id);
-    doubted_.erase(id);
-    return asked_before ? spi::release_answer::released : answer;
+    if (outcome.may_come) watch_late_claims();
+    return outcome.answer;
+}
+
+void peer_store::watch_late_claims() {
+    std::optional<spi::time_point> next;
+    std::weak_ptr<int> open;
+    {
+        std::scoped_lock guard{mutex_};
+        next = late_.next();
+        if (!next || closed_ || std::exchange(watching_late_, true)) return;
+        open = open_;
+    }
+    context_.clock.at(*next, [this, open] {
+        if (open.lock()) release_late_claims();
+    });
+}
+
+// Its release has overtaken it.
+void peer_store::release_if_late(const peer_claim& granted) {
+    {
+        std::scoped_lock guard{mutex_};
+        if (!late_.came(granted.id)) return;
+    }
+    servers_->ask(granted.key, how_->release_call(granted.key, granted.id, false), [](const reply&) {});
+}
+
+void peer_store::release_late_claims() {
+    std::vector<late_claims::late_claim> due;
+    {
+        std::scoped_lock guard{mutex_};
+        watching_late_ = false;
+        due = late_.due(context_.clock.now());
+    }
+    for (const late_claims::late_claim& one : due)
+        servers_->ask(one.key, how_->release_call(one.key, one.id, false), [this, id = one.id](const reply& answer) {
+            if (how_->read_release(answer) != spi::release_answer::released) return;
+            std::scoped_lock guard{mutex_};
+            late_.came(id);
+        });
+    watch_late_claims();
+}
+
+void peer_store::close() noexcept {
+    {
+        std::scoped_lock guard{mutex_};
+        open_.reset();
+    }
+    routed_store::close();
 }
 
 unsigned peer_store::replicas_of(const claim_id& id) {
     std::scoped_lock guard{mutex_};
-    const auto it = durable_.find(id);
-    return it != durable_.end() ? it->second : 0;
+    return sent_.replicas_of(id);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ public:
     std::string key_of(std::string_view name) const override { return prefix_ + std::string(name); }
     script_call claim_call(const peer_claim& wanted) const override;
     spi::claim_answer read_claim(const reply& raw, const peer_claim& asked, spi::time_point sent) const override;
+    std::optional<script_call> plain_claim_call(const peer_claim& wanted) const override;
     script_call release_call(std::string_view key, const claim_id& id, bool kept) const override;
     spi::release_answer read_release(const reply& raw) const override;
     script_call renew_call(std::span<const renewal_item> items) const override;
@@ -46,12 +47,19 @@ script_call setnx_protocol::claim_call(const peer_claim& wanted) const {
     return made;
 }
 
+std::optional<script_call> setnx_protocol::plain_claim_call(const peer_claim& wanted) const {
+    script_call made = script_call::plain_claim(6);
+    made << "SET" << wanted.key << wanted.id.hex() << "PX" << whole_ms(wanted.lease) << "NX";
+    return made;
+}
+
 script_call setnx_protocol::release_call(std::string_view key, const claim_id& id, bool kept) const {
-    const auto mark = setnx_mark_of(key, id);
-    script_call made{scripts::all().setnx_release, mark ? 2u : 1u, 3};
+    const auto mark = kept ? setnx_mark_of(key, id) : std::nullopt;
+    script_call made{scripts::all().setnx_release, mark ? 2u : 1u, mark ? 2u : 1u};
     made << key;
     if (mark) made << *mark;
-    made << id.hex() << whole_ms(base::ended_claim::remembered_for) << std::int64_t{kept};
+    made << id.hex();
+    if (mark) made << whole_ms(base::ended_claim::remembered_for);
     return made;
 }
 
@@ -75,7 +83,8 @@ spi::claim_answer setnx_protocol::read_claim(const reply& raw, const peer_claim&
             raw,
             "its key in Redis is no string, so no lock of this protocol, and was left alone; use another "
             "name or the option key_prefix");
-    if (raw.text == "G") return {.is = granted, .grant = {.lease = asked.lease, .counted_from = sent}};
+    if (raw.text == "G" || raw.text == "OK")
+        return {.is = granted, .grant = {.lease = asked.lease, .counted_from = sent}};
     if (raw.text == "R") return {.is = refused, .reason = errc::cancelled};
     if (!raw.text.starts_with('B')) return {};
     base::words left{raw.text.substr(1)};

@@ -35,6 +35,14 @@ protected:
         return reply;
     }
     servers::server& node() { return on_.node(); }
+    // Whether the key was asked for by a plain SET since note_commands().
+    void note_commands() {
+        command({"config", "set", "slowlog-max-len", "10000"});
+        command({"config", "set", "slowlog-log-slower-than", "0"});
+    }
+    bool was_set(const std::string& key) {
+        return command({"slowlog", "get", "-1"}).find("SET\n" + key + "\n") != std::string::npos;
+    }
 
 private:
     servers::single on_;
@@ -84,7 +92,9 @@ TEST_F(redis_setnx, a_key_of_somebody_else_keeps_us_out_until_it_goes) {
 TEST_F(redis_setnx, a_key_without_an_end_keeps_us_out_too) {
     client locks{url()};
     command({"setnx", "lock:orders", "theirs"});
-    EXPECT_EQ(locks.try_acquire("orders", {.wait = 300ms}).reason(), errc::timed_out);
+    const attempt none = locks.try_acquire("orders", {.wait = 300ms});
+    EXPECT_EQ(none.reason(), errc::timed_out);
+    EXPECT_THAT(none.refusal().describe(), ::testing::Not(HasSubstr("queue"))) << "there is none";
     command({"del", "lock:orders"});
     EXPECT_TRUE(locks.try_acquire("orders", {.wait = 20s}));
 }
@@ -118,6 +128,49 @@ TEST_F(redis_setnx, a_claim_that_comes_after_its_release_takes_nothing) {
     EXPECT_EQ(run(scripts::all().setnx_claim), "R");
     EXPECT_EQ(command({"exists", "lock:orders"}), "0");
     EXPECT_GT(std::stoi(command({"pttl", mark})), 0) << "it stays for ever";
+}
+
+TEST_F(redis_setnx, a_free_lock_costs_a_plain_set_and_a_script_and_leaves_nothing) {
+    client locks{url()};
+    locks.acquire("orders").release();
+    const auto calls = [&](const std::string& of) {
+        const std::string said = node().field({"info", "commandstats"}, "cmdstat_" + of);
+        return said.empty() ? 0 : std::stoi(said.substr(said.find('=') + 1));
+    };
+    const int scripts = calls("evalsha");
+    const int sets = calls("set");
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(locks.acquire("orders").release(), release_result::released);
+    EXPECT_EQ(calls("evalsha") - scripts, 10);
+    EXPECT_EQ(calls("set") - sets, 10) << "a script sets something, too";
+    EXPECT_EQ(command({"keys", "*"}), "");
+}
+
+// A plain SET lies in the network while its connection breaks, and arrives after the release.
+TEST_F(redis_setnx, a_plain_claim_that_comes_after_its_release_is_released_again) {
+    testing::tcp_proxy proxy{node().port()};
+    client locks{"redis://127.0.0.1:" + std::to_string(proxy.port()) + "?protocol=setnx&key_prefix=lock:&timeout=500ms",
+                 {.patience = 1s}};
+    locks.acquire("other").release();
+    note_commands();
+    proxy.delay(testing::way::to_server, 3s);
+    EXPECT_FALSE(locks.try_acquire("orders", {.lease = 60s}));
+    proxy.delay(testing::way::to_server, 0ms);
+    EXPECT_TRUE(testing::eventually([&] { return was_set("lock:orders"); }, 20s));
+    EXPECT_TRUE(testing::eventually([&] { return command({"exists", "lock:orders"}) == "0"; }, 20s));
+    EXPECT_TRUE(locks.try_acquire("orders", {.wait = 20s}));
+}
+
+// A wait is given up while its first request is on the way: the release follows on the same connection.
+TEST_F(redis_setnx, a_plain_claim_that_is_slow_is_ended_by_the_release_behind_it) {
+    testing::tcp_proxy proxy{node().port()};
+    client locks{"redis://127.0.0.1:" + std::to_string(proxy.port()) + "?protocol=setnx&key_prefix=lock:&timeout=20s",
+                 {.reply_timeout = 20s, .patience = 20s}};
+    locks.acquire("other").release();
+    note_commands();
+    proxy.delay(testing::way::to_server, 1s);
+    EXPECT_FALSE(locks.try_acquire("orders", {.wait = 100ms, .lease = 60s}));
+    EXPECT_TRUE(testing::eventually([&] { return was_set("lock:orders"); }, 20s));
+    EXPECT_TRUE(testing::eventually([&] { return command({"keys", "*"}).empty(); }, 20s));
 }
 
 TEST_F(redis_setnx, marks_lie_in_the_slot_of_their_key) {

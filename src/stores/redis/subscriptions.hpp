@@ -19,8 +19,11 @@ public:
     // Whether messages reach this listener from now on. If not, the owner subscribes (again, if somebody else does just now),
     // and asked() and answered() follow.
     bool join(std::string_view channel);
-    // True: it was the last, and the owner unsubscribes.
+    // True: it was the last, and the owner unsubscribes. One that nobody has joined for is for a listener that is still to come:
+    // when a slot moves, its channels are joined at the new node while listeners leave.
     bool leave(std::string_view channel);
+    // Instead of join(), if this listener has left already. False: it has not.
+    bool has_left(std::string_view channel);
 
     // A command about the channel is on its way, or was answered.
     void asked(std::string_view channel);
@@ -33,8 +36,9 @@ public:
 private:
     struct state {
         std::size_t listeners = 0;
-        std::size_t unanswered = 0;  // commands
-        bool subscribed = false;     // once they are answered
+        std::size_t gone_before = 0;  // listeners that left before they came
+        std::size_t unanswered = 0;   // commands
+        bool subscribed = false;      // once they are answered
     };
     void tidy(std::string_view channel);
 

@@ -70,6 +70,17 @@ TEST(redis_subscriptions, after_a_loss_nothing_is_subscribed_to_and_what_is_list
     EXPECT_TRUE(all.join("a"));
 }
 
+TEST(redis_subscriptions, a_listener_that_leaves_before_it_comes_leaves_nothing_behind) {
+    subscriptions all;
+    EXPECT_FALSE(all.has_left("a"));
+    EXPECT_FALSE(all.leave("a"));
+    EXPECT_TRUE(all.empty());
+    all.lost();
+    EXPECT_TRUE(all.has_left("a")) << "and needs no subscription";
+    EXPECT_FALSE(all.has_left("a")) << "the next one does";
+    EXPECT_THAT(all.wanted(), IsEmpty());
+}
+
 TEST(redis_subscriptions, one_that_was_never_sent_is_not_taken_back) {
     subscriptions all;
     EXPECT_FALSE(all.join("a"));

@@ -1,6 +1,6 @@
--- Deletes the key of a lock if it has our value. KEYS: the key, and where its release is remembered. ARGV: the value, for how
--- many ms it is remembered, and 1 if also when the key was deleted: others may repeat it. A release that finds nothing is
--- always remembered, since its claim may arrive later. Returns 0 released, 1 expired, 2 taken over.
+-- Deletes the key of a lock if it has our value. KEYS: the key, and where its release is remembered, if it is: it may be repeated,
+-- or its claim may arrive later. ARGV: the value, and for how many ms it is remembered.
+-- Returns 0 released, 1 expired, 2 taken over.
 local held, mark = redis.pcall('GET', KEYS[1]), KEYS[2]
 local answer = held and '2' or '1'
 if held == ARGV[1] then
@@ -10,5 +10,5 @@ elseif mark then
   local before = redis.call('GET', mark)
   if before then return tonumber(before) end
 end
-if mark and (answer ~= '0' or ARGV[3] == '1') then redis.call('SET', mark, answer, 'PX', ARGV[2]) end
+if mark then redis.call('SET', mark, answer, 'PX', ARGV[2]) end
 return tonumber(answer)
