@@ -30,9 +30,22 @@ bool is_served(const subject_store& store) {
     return store.baselines_of_kind(baseline::kind::lock).empty();
 }
 
+// Locks that are kept as other clients keep them, and have bars of their own.
+bool is_setnx(const entrant& one) {
+    return one.lock.ours && one.store->promises().store.starts_with("redis setnx");
+}
+
+bool is_redisson(const entrant& one) {
+    return one.lock.ours && one.store->promises().store.starts_with("redis redisson");
+}
+
+bool is_redlock(const entrant& one) {
+    return one.lock.ours && one.store->promises().store.starts_with("redlock");
+}
+
 // Ours, beside "scripts alone" and "publish ping-pong", which use the same server without Mortise.
 bool is_redis(const entrant& one) {
-    return one.lock.ours && one.store->promises().store.starts_with("redis");
+    return one.lock.ours && one.store->promises().store.starts_with("redis") && !is_setnx(one) && !is_redisson(one);
 }
 
 bool is_etcd(const entrant& one) {
@@ -132,6 +145,11 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
         if (alone && is_host(each) && of.name == "rate") return bar{bar::side::at_least, 0.1};
         if (alone && is_redis(each) && of.name == "pair p50")  // of two scripts; with a lazy release, one and a half
             return bar{bar::side::at_most, each.lock.name.ends_with(lazy_release) ? 0.75 : 1.15};
+        if (alone && is_redisson(each) && of.name == "pair p50" && !each.lock.name.ends_with(lazy_release))
+            return bar{bar::side::at_most, 1.15};
+        if (alone && is_setnx(each) && of.name == "pair p50" && !each.lock.name.ends_with(lazy_release))
+            return bar{bar::side::at_most, 1.1};
+        if (alone && is_redlock(each) && of.name == "pair p50") return bar{bar::side::at_most, 1.25};
         if (alone && is_zookeeper(each) && of.name == "pair p50")  // it lists the line too
             return bar{bar::side::at_most, 1.5};
         if (alone && is_etcd(each) && of.name == "pair p50") return bar{bar::side::at_most, 1.15};
@@ -147,6 +165,14 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
             return bar{bar::side::at_least, 2};
         if (a_name_each && shape.threads == 64 && is_redis(each) && of.name == "rate")
             return bar{bar::side::at_least, 1.5};
+        // Five times what Redisson does between four processes. Who waits is told, and nobody is next: no shares are promised, but
+        // nobody goes without.
+        if (apart && shape.threads == 1 && !hands_over && is_redisson(each) && of.name == "process switches")
+            return bar{bar::side::at_least, 5 * 458, false};
+        if (one_for_all && (is_redisson(each) || is_setnx(each) || is_redlock(each)) && of.name.ends_with(" share"))
+            return apart && is_redisson(each) && of.name == "least share"
+                       ? std::optional{bar{bar::side::at_least, 0.001, false}}
+                       : std::nullopt;
         if (one_for_all && of.name == "least share") return bar{bar::side::at_least, 0.5, false};
         if (one_for_all && of.name == "most share") return bar{bar::side::at_most, 2, false};
         return std::nullopt;

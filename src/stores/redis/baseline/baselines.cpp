@@ -3,6 +3,7 @@
 #include "stores/redis/baseline/resp_client.hpp"
 #include "stores/redis/messages.hpp"
 #include "stores/redis/names.hpp"
+#include "stores/redis/redisson_protocol.hpp"
 #include "stores/redis/settings.hpp"
 
 #include <mortise/error.hpp>
@@ -32,18 +33,34 @@ public:
         id_ = claim_id::random();
         const script_call what =
             claim_call(me_, key_, {.name = name_, .id = id_, .lease = std::chrono::seconds{30}}, false);
-        check(what);
+        line_.run(what);
     }
-    void unlock() override { check(release_call(me_, key_, id_)); }
+    void unlock() override { line_.run(release_call(me_, key_, id_)); }
 
 private:
-    void check(const script_call& what) {
-        const reply* answer = &line_.ask(what.by_digest());
-        if (answer->error() && answer->text.starts_with("NOSCRIPT")) answer = &line_.ask(what.by_source());
-        if (answer->error()) throw error(errc::unreachable, std::string(answer->text));
-    }
     const client_identity me_;
     const std::string name_;
+    const std::string key_;
+    resp_client line_;
+    claim_id id_{};
+};
+
+// The same of Redisson's lock.
+class redisson_end final : public baseline_end {
+public:
+    redisson_end(const settings& config, const std::string& place)
+        : how_(make_redisson_protocol(config)),
+          key_(how_->key_of("baseline-" + place + "-" + fresh_word())),
+          line_(config, key_) {}
+
+    void lock() override {
+        id_ = claim_id::random();
+        line_.run(how_->claim_call({.key = key_, .id = id_, .lease = std::chrono::seconds{30}}));
+    }
+    void unlock() override { line_.run(how_->release_call(key_, id_, false)); }
+
+private:
+    const std::unique_ptr<const peer_protocol> how_;
     const std::string key_;
     resp_client line_;
     claim_id id_{};
@@ -184,8 +201,9 @@ std::uint64_t figure_in(std::string_view text, std::string_view key) {
     return n;
 }
 
-// Commands of clients, without those that scripts call.
-void add_usage(resp_client& line, store_usage& used) {
+// Commands of clients, without those that scripts call; but a SET of a script counts if clients send plain ones (`sets`), since the
+// server does not tell them apart.
+void add_usage(resp_client& line, bool sets, store_usage& used) {
     std::string bytes;
     append(bytes, {"INFO", "everything"});
     const reply& answer = line.ask(bytes);
@@ -194,6 +212,7 @@ void add_usage(resp_client& line, store_usage& used) {
     for (const std::string_view one : {"cmdstat_evalsha:calls=", "cmdstat_eval:calls=", "cmdstat_wait:calls=",
                                        "cmdstat_scan:calls=", "cmdstat_hello:calls=", "cmdstat_subscribe:calls="})
         commands += figure_in(answer.text, one);
+    if (sets) commands += figure_in(answer.text, "cmdstat_set:calls=");
     const auto seconds = [&](std::string_view key) {
         const std::size_t at = answer.text.find(key);
         return at == std::string_view::npos
@@ -210,9 +229,10 @@ void add_usage(resp_client& line, store_usage& used) {
 // The sums over all masters.
 store_usage usage_of(const settings& config) {
     store_usage used;
+    const bool sets = config.protocol == settings::layout::setnx;
     resp_client first{config, "mortise"};
     if (config.shape != settings::topology::cluster) {
-        add_usage(first, used);
+        add_usage(first, sets, used);
         return used;
     }
     std::string bytes;
@@ -228,7 +248,7 @@ store_usage usage_of(const settings& config) {
         alone.shape = settings::topology::single;
         alone.endpoints = {one};
         resp_client line{alone, "mortise"};
-        add_usage(line, used);
+        add_usage(line, sets, used);
     }
     return used;
 }
@@ -248,6 +268,11 @@ baselines make_baselines(const base::url& address) {
         found.all.push_back(
             {"scripts alone", baseline::kind::round_trip,
              [config](const std::string& place, unsigned) { return checked<scripts_end>(config, place); },
+             [](const std::string&) {}});
+    if (config.protocol == settings::layout::redisson && !config.fair)
+        found.all.push_back(
+            {"scripts alone", baseline::kind::round_trip,
+             [config](const std::string& place, unsigned) { return checked<redisson_end>(config, place); },
              [](const std::string&) {}});
     if (config.user.empty())  // an account with the least rights may not SET
         found.all.push_back({"SET NX, compare and delete", baseline::kind::round_trip,

@@ -80,6 +80,12 @@ void resp_client::wait(short events, bool forever) {
     if (::poll(&source, 1, forever ? -1 : static_cast<int>(limit)) == 0) fail("the server does not answer");
 }
 
+void resp_client::run(const script_call& what) {
+    const reply* got = &ask(what.by_digest());
+    if (got->error() && got->text.starts_with("NOSCRIPT")) got = &ask(what.by_source());
+    if (got->error()) throw error(errc::unreachable, std::string(got->text));
+}
+
 const reply& resp_client::ask(std::string_view bytes) {
     send(bytes);
     return answer();

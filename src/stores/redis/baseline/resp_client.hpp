@@ -2,6 +2,7 @@
 #pragma once
 
 #include "net/transport.hpp"
+#include "stores/redis/messages.hpp"
 #include "stores/redis/resp.hpp"
 #include "stores/redis/settings.hpp"
 
@@ -21,6 +22,8 @@ public:
 
     // Replies are good until the next command. Errors of the server are replies.
     const reply& ask(std::string_view bytes);
+    void run(
+        const script_call& what);  // by its source, if the server does not know it; an error of the server is thrown
     void send(std::string_view bytes);
     const reply& answer() { return read(false, false); }
 
