@@ -51,7 +51,7 @@ interop:
 	@. .ci/lib.sh && { command -v npm >/dev/null || need nodejs npm; }
 	@./test -N >/dev/null
 	@npm install --silent --no-audit --no-fund --prefix build/node redlock@5.0.0-beta.2 redis-semaphore@5 ioredis@5
-	@failed=0; for store in redis zookeeper etcd; do \
+	@failed=0; for store in redis redlock zookeeper etcd; do \
 		MORTISE_INTEROP=1 NODE_PATH=build/node/node_modules build/src/stores/$$store/store_$${store}_tests "--gtest_filter=$${store}_interop*" || failed=1; \
 	done; exit $$failed
 

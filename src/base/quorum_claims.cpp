@@ -10,6 +10,7 @@
 namespace mortise::inline v0::base {
 
 spi::task quorum_claim_round::expire(spi::time_point now) {
+    if (pausing) return claims.try_again(*this, now);
     vote.poll(now);
     return claims.conclude(*this);
 }
@@ -34,24 +35,30 @@ void quorum_claims::claim(const spi::claim_request& wanted, spi::reply<spi::clai
         if (mine.claiming) return mine.claiming->replies.push_back(std::move(done));
         if (!mine.granted) mine = {.name = std::string(wanted.name), .value = claim_id::random()};
         mine.lease = *asked.lease;
+        mine.label = wanted.label;
+        asked.id = mine.value;
+        mine.wanted = asked;
         round = begin(mine, wanted.id, now);
         round->replies.push_back(std::move(done));
-        asked.id = mine.value;
     }
     ask(round, asked);
     desk_.rounds.watch();
 }
 
-quorum_claims::round_ptr quorum_claims::begin(quorum_entry& mine, const claim_id& id, spi::time_point now) {
+quorum_claims::round_ptr quorum_claims::make_round(const quorum_entry& mine, const claim_id& id, spi::time_point now) {
     const spi::quorum_options& options = desk_.options;
-    mine.claiming = std::make_shared<quorum_claim_round>(*this, id,
-                                                         quorum_vote::rules{.nodes = desk_.nodes.size(),
-                                                                            .lease = mine.lease,
-                                                                            .node_timeout = options.node_timeout,
-                                                                            .min_validity = options.min_validity,
-                                                                            .drift = options.drift,
-                                                                            .margin = options.margin},
-                                                         now);
+    return std::make_shared<quorum_claim_round>(*this, id,
+                                                quorum_vote::rules{.nodes = desk_.nodes.size(),
+                                                                   .lease = mine.lease,
+                                                                   .node_timeout = options.node_timeout,
+                                                                   .min_validity = options.min_validity,
+                                                                   .drift = options.drift,
+                                                                   .margin = options.margin},
+                                                now);
+}
+
+quorum_claims::round_ptr quorum_claims::begin(quorum_entry& mine, const claim_id& id, spi::time_point now) {
+    mine.claiming = make_round(mine, id, now);
     desk_.rounds.begin(mine.claiming, mine.claiming->vote.deadline());
     return mine.claiming;
 }
@@ -88,22 +95,58 @@ spi::task quorum_claims::conclude(quorum_claim_round& round) {
     spi::claim_answer answer = answer_of(round, desk_.context.clock.now());
     std::vector<std::size_t> places;
     std::string name;
+    bool again = false;
     const claim_id value = mine.value;
     const spi::duration lease = mine.lease;
-    mine.claiming.reset();
+    const round_ptr kept = std::exchange(mine.claiming, nullptr);
     if (answer.is == spi::claim_answer::verdict::granted) {
         mine.granted = true;
     } else {
         for (std::size_t i = 0; i < desk_.nodes.size(); ++i)
             if (round.asked[i] != 0 && (mine.granted || round.vote.may_be_at(i))) places.push_back(i);
-        name = std::move(mine.name);
-        desk_.entries.erase(found);
+        name = mine.name;
+        again = pause(round, mine);
+        if (!again) desk_.entries.erase(found);
     }
     return [this, answer = std::move(answer), replies = std::move(round.replies), places = std::move(places),
-            name = std::move(name), value, lease]() mutable {
+            name = std::move(name), value, lease, again]() mutable {
         const spi::time_point until = desk_.gone_by(lease);
         for (const std::size_t i : places) desk_.nodes[i]->give_back(name, value, until);
         for (auto& done : replies) done(answer);
+        if (again) desk_.rounds.watch();
+    };
+}
+
+// Rivals have split the votes: the next attempt follows soon, with a value of its own. False: there is none.
+bool quorum_claims::pause(quorum_claim_round& split, quorum_entry& mine) {
+    if (mine.granted) return false;
+    const spi::time_point now = desk_.context.clock.now();
+    const claim_id value = claim_id::random();
+    const double chance = static_cast<double>(value.bits[1] >> 11) / static_cast<double>(std::uint64_t{1} << 53);
+    const auto wait = split.retries.pause(split.vote, now - split.vote.started(), chance);
+    if (!wait) return false;
+    mine.value = value;
+    mine.claiming = make_round(mine, split.id, now);
+    mine.claiming->pausing = true;
+    mine.claiming->retries = split.retries;
+    mine.claiming->replies = std::exchange(split.replies, {});
+    desk_.rounds.begin(mine.claiming, now + *wait);
+    return true;
+}
+
+spi::task quorum_claims::try_again(quorum_claim_round& paused, spi::time_point now) {
+    desk_.rounds.end(paused);
+    quorum_entry& mine = desk_.entries.at(paused.id);
+    const round_ptr last = mine.claiming;  // is `paused`
+    const round_ptr next = begin(mine, last->id, now);
+    next->retries = last->retries;
+    next->replies = std::move(last->replies);
+    return [this, next, name = mine.name, label = mine.label, value = mine.value, asked = mine.wanted]() mutable {
+        asked.name = name;
+        asked.label = label;
+        asked.id = value;
+        ask(next, asked);
+        desk_.rounds.watch();
     };
 }
 

@@ -5,6 +5,7 @@
 #include "base/quorum_node.hpp"
 #include "base/quorum_rounds.hpp"
 #include "base/quorum_vote.hpp"
+#include "base/split_retries.hpp"
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
@@ -18,7 +19,7 @@ namespace mortise::inline v0::base {
 
 class quorum_claims;
 
-// One attempt.
+// One attempt, or the pause before it.
 struct quorum_claim_round final : quorum_round {
     quorum_claim_round(quorum_claims& in, const claim_id& which, const quorum_vote::rules& rules, spi::time_point now)
         : claims(in), id(which), vote(rules, now), asked(rules.nodes), seen(rules.nodes) {}
@@ -29,6 +30,8 @@ struct quorum_claim_round final : quorum_round {
     quorum_vote vote;
     std::vector<char> asked;
     std::vector<node_vote> seen;
+    split_retries retries;
+    bool pausing = false;
     std::vector<spi::reply<spi::claim_answer>> replies;
 };
 
@@ -44,7 +47,10 @@ private:
 
     // With the mutex held.
     round_ptr begin(quorum_entry& mine, const claim_id& id, spi::time_point now);
+    round_ptr make_round(const quorum_entry& mine, const claim_id& id, spi::time_point now);
     spi::task conclude(quorum_claim_round& round);
+    bool pause(quorum_claim_round& split, quorum_entry& mine);
+    spi::task try_again(quorum_claim_round& paused, spi::time_point now);
     spi::claim_answer answer_of(const quorum_claim_round& round, spi::time_point now) const;
     void explain(const quorum_claim_round& round, spi::time_point now, spi::claim_answer& no) const;
     spi::claim_answer held_by_others(const quorum_claim_round& round) const;

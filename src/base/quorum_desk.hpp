@@ -32,6 +32,8 @@ struct quorum_entry {
     claim_id value;
     spi::duration lease{};
     bool granted = false;
+    std::string label{};
+    spi::claim_request wanted{};  // without its texts
     std::shared_ptr<quorum_claim_round> claiming{};
     std::shared_ptr<quorum_release_round> releasing{};
 };

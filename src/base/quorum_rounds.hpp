@@ -32,6 +32,7 @@ public:
     // With the mutex held.
     void begin(const std::shared_ptr<quorum_round>& round, spi::time_point deadline);
     void end(quorum_round& round);
+    bool empty() const noexcept { return open_.empty(); }
     quorum_round::by_deadline close();  // what is still open, to be dropped without the mutex
 
     // Without it, after begin(). One timer for the first deadline; it is not cancelled when its round ends, and looks for the next

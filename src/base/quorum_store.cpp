@@ -2,6 +2,7 @@
 // nodes' time is up. quorum_claims, quorum_renewals and quorum_releases are the kinds of rounds.
 #include "base/quorum_claims.hpp"
 #include "base/quorum_desk.hpp"
+#include "base/quorum_reader.hpp"
 #include "base/quorum_releases.hpp"
 #include "base/quorum_renewals.hpp"
 
@@ -62,10 +63,25 @@ public:
     }
     void check(spi::reply<std::vector<finding>>) override;
     std::string schema() const override { return desk_.nodes.front()->store().schema(); }
+    void will_sleep(bool whether) noexcept override { reader_.will_sleep(whether); }
+    void sleep(spi::sleeper& who) override { reader_.sleep(who); }
+    void wake(spi::sleeper& who) noexcept override { reader_.wake(who); }
     void close() noexcept override { desk_.close(); }
 
 private:
+    std::vector<spi::store*> stores() {
+        std::vector<spi::store*> all;
+        for (const auto& node : desk_.nodes) all.push_back(&node->store());
+        return all;
+    }
+    // Whether no round waits for answers: what is still to come interests nobody.
+    bool calm() {
+        const quorum_desk::lock held{desk_.mutex};
+        return desk_.rounds.empty();
+    }
+
     quorum_desk desk_;
+    quorum_reader reader_{stores(), [this] { return calm(); }};
     quorum_claims claims_{desk_};
     quorum_renewals renewals_{desk_};
     quorum_releases releases_{desk_};

@@ -1,10 +1,12 @@
 // Takes a lock with node's redlock or redis-semaphore again and again, and looks whether anybody else is inside.
-// Arguments: which of the two, port, name of the lock, how often, directory that only one can make at a time.
+// Arguments: which of the two, port (or ports, with commas), name of the lock, how often, directory that only one can make at a
+// time.
 const fs = require("fs");
 const Redis = require("ioredis");
 
-const [library, port, name, times, inside] = process.argv.slice(2);
-const server = new Redis(Number(port));
+const [library, ports, name, times, inside] = process.argv.slice(2);
+const servers = ports.split(",").map((port) => new Redis(Number(port)));
+const server = servers[0];
 
 function lockWithRedlock() {
     const { default: Redlock } = require("redlock");
@@ -12,6 +14,24 @@ function lockWithRedlock() {
     return async () => {
         const lock = await redlock.acquire([name], 30000);
         return () => lock.release();
+    };
+}
+
+// Of several servers. While it retries, redlock 5.0.0-beta.2 keeps what a failed attempt got, and that is in its own way until
+// the lease ends; only an attempt that is the last is given back. So every attempt is the last, and the retries are ours.
+function lockWithRedlockOfSeveral() {
+    const { default: Redlock, ExecutionError } = require("redlock");
+    const redlock = new Redlock(servers, { retryCount: 0 });
+    return async () => {
+        for (;;) {
+            try {
+                const lock = await redlock.acquire([name], 30000);
+                return () => lock.release();
+            } catch (failure) {
+                if (!(failure instanceof ExecutionError)) throw failure;
+            }
+            await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 10));
+        }
     };
 }
 
@@ -25,7 +45,8 @@ function lockWithSemaphore() {
 }
 
 async function main() {
-    const acquire = library === "redlock" ? lockWithRedlock() : lockWithSemaphore();
+    const make = library !== "redlock" ? lockWithSemaphore : servers.length > 1 ? lockWithRedlockOfSeveral : lockWithRedlock;
+    const acquire = make();
     let overlaps = 0;
     for (let n = 0; n < Number(times); ++n) {
         const release = await acquire();
@@ -39,7 +60,7 @@ async function main() {
         await release();
     }
     console.log(`overlaps=${overlaps}`);
-    server.disconnect();
+    for (const one of servers) one.disconnect();
 }
 
 main().catch((failure) => {
