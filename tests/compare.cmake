@@ -1,5 +1,5 @@
 # make compare: all stores side by side, for docs/choosing.md. It needs all of them.
-foreach(store IN ITEMS host redis etcd zookeeper mysql postgres)
+foreach(store IN ITEMS host redis redlock etcd zookeeper mysql postgres)
     if(NOT TARGET mortise_store_${store})
         message(STATUS "No comparison of the stores: ${store} is not built")
         return()

@@ -80,9 +80,12 @@ void run(const std::string& mortise, const std::string& page, const std::string&
     const measurement near = measure(mortise, all.all(), options);
     std::cout << "measuring with 0.5 ms a trip" << std::endl;
     const measurement far = measure(mortise, all.all(500us), options);
+    std::cout << "measuring Redlock with 20 ms a trip" << std::endl;
+    const measurement farther = measure(mortise, all.one_and_five(20ms), options);
     std::cout << "measuring what is said of databases" << std::endl;
     const std::string results = circumstances() + "\n### With 0.5 ms added to each trip\n\n" + far.table() +
                                 "\n### On loopback\n\n" + near.table() +
+                                "\n### Redlock with 20 ms added to each trip\n\n" + farther.table() +
                                 "\n### Versions under conflict, on MariaDB\n\n" + table_of(conflicts(all, 1500ms)) +
                                 "\n### Connections, on MariaDB\n\n" + table_of(connections(all)) + "\n";
     std::cout << results;

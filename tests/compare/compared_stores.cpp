@@ -4,6 +4,7 @@
 #include "stores/mysql/servers/server.hpp"
 #include "stores/postgres/servers/server.hpp"
 #include "stores/redis/servers/single.hpp"
+#include "stores/redlock/servers/nodes.hpp"
 #include "stores/zookeeper/servers/ensemble.hpp"
 #include "support/server_group.hpp"
 #include "support/tcp_proxy.hpp"
@@ -30,6 +31,7 @@ const std::string patient = "timeout=20s";
 struct compared_stores::parts {
     testing::server_group files;
     stores::redis::servers::single redis;
+    stores::redlock::servers::nodes five{5};
     stores::etcd::servers::cluster etcd{1, etcd_on_disk};
     stores::zookeeper::servers::ensemble zookeeper;
     stores::mysql::servers::server mariadb{mariadb_on_disk};
@@ -55,6 +57,12 @@ struct compared_stores::parts {
         return "127.0.0.1:" + std::to_string(proxy->port());
     }
 
+    std::string redlock_at(std::chrono::nanoseconds trip) {
+        std::string hosts;
+        for (std::size_t i = 0; i < five.size(); ++i) hosts += (i > 0 ? "," : "") + at(five[i].port(), trip);
+        return "redlock://" + hosts + "?node_timeout=20s&" + patient;
+    }
+
     std::string database() {
         const std::string name = "t" + std::to_string(++databases) + "_compare";
         mariadb.run("CREATE DATABASE " + name);
@@ -78,6 +86,7 @@ std::vector<compared_stores::store> compared_stores::all(std::chrono::nanosecond
     const std::string postgres = p.at(p.postgres.port(), trip);
     std::vector<store> all{
         {"Redis", "redis://" + p.at(p.redis.node().port(), trip) + "?" + patient},
+        {"Redlock, 5 servers", p.redlock_at(trip)},
         {"etcd", "etcd://" + p.at(p.etcd.member(0).port(), trip) + "?" + patient},
         {"ZooKeeper", "zookeeper://" + p.at(p.zookeeper[0].port(), trip) + "/compare" + std::to_string(++p.roots)},
         {"MariaDB, `row`", p.mariadb_at(mariadb, p.database(), "")},
@@ -91,6 +100,12 @@ std::vector<compared_stores::store> compared_stores::all(std::chrono::nanosecond
         all.push_back({"`memory:`", "memory:"});
     }
     return all;
+}
+
+std::vector<compared_stores::store> compared_stores::one_and_five(std::chrono::nanoseconds trip) {
+    return {{"one server, `protocol=setnx`",
+             "redis://" + parts_->at(parts_->five[0].port(), trip) + "?protocol=setnx&" + patient},
+            {"Redlock, 5 servers", parts_->redlock_at(trip)}};
 }
 
 std::uint16_t compared_stores::mariadb_port() const {

@@ -22,6 +22,8 @@ public:
     };
     // In the order of the tables. `trip`: what a proxy adds to the way there and back; those without a server are left out then.
     std::vector<store> all(std::chrono::nanoseconds trip = {});
+    // The same key on one server and on five.
+    std::vector<store> one_and_five(std::chrono::nanoseconds trip);
 
     // MariaDB, for what is no lock of ours.
     std::uint16_t mariadb_port() const;
