@@ -4,6 +4,8 @@
 
 #include <mortise/error.hpp>
 
+#include <deque>
+
 #include <gtest/gtest.h>
 
 namespace mortise::testing {
@@ -34,6 +36,23 @@ TEST_F(polling_waiter, asks_once_before_the_first_pause) {
     const call waits{locks, "job"};
     EXPECT_EQ(log->claims, 1u);
     EXPECT_EQ(log->deepest, 1u);
+}
+
+TEST_F(polling_waiter, gives_way_once_when_its_client_has_had_the_lock_for_all_its_turns) {
+    hold first = locks.acquire("job");
+    std::deque<call> line;
+    for (unsigned i = 0; i < fleet::quick().hand_over_turns; ++i) line.emplace_back(locks, "job");
+    first.release();
+    while (line.size() > 1) {
+        world.settle();
+        ASSERT_TRUE(line.front().granted());
+        EXPECT_EQ(log->polite_claims, 0u) << "it is handed over inside";
+        line.pop_front();
+    }
+    world.settle();
+    EXPECT_TRUE(line.front().granted());
+    EXPECT_EQ(log->claims, 2u);
+    EXPECT_EQ(log->polite_claims, 1u);
 }
 
 TEST_F(polling_waiter, asks_at_most_six_times_a_second) {

@@ -20,6 +20,7 @@ struct polling_log {
     std::atomic<unsigned> deepest{0};  // of those at once on one thread: more than one is recursion
     std::function<std::optional<spi::duration>()> free_in{};  // unset: as the inner store has it
     std::atomic<unsigned> strict_claims{0};                   // that demanded order::fifo
+    std::atomic<unsigned> polite_claims{0};                   // that give way to others
 };
 
 // Answers `busy` to every claim that it cannot grant, before its verb returns, and pushes nothing.
@@ -32,6 +33,7 @@ public:
         ++log_->claims;
         log_->deepest = std::max(log_->deepest.load(), ++log_->inside);
         if (asked.order == order::fifo) ++log_->strict_claims;
+        if (asked.gives_way) ++log_->polite_claims;
         spi::claim_request once = asked;
         once.queue = false;
         store_wrapper::claim(once, [this, done = std::move(done)](spi::claim_answer answer) mutable {

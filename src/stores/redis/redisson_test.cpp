@@ -364,6 +364,32 @@ TEST_F(redis_redisson, a_reader_whose_lease_has_run_out_is_in_no_writers_way) {
     writes.unlock();
 }
 
+// Its threads pass the lock on among themselves for a number of turns; then those who were woken come first.
+TEST_F(redis_redisson, a_client_whose_threads_all_want_the_lock_does_not_keep_it) {
+    std::atomic<bool> over{false};
+    std::atomic<int> inside{0};
+    {
+        client greedy{url()};
+        std::vector<std::jthread> all;
+        for (int t = 0; t < 4; ++t)
+            all.emplace_back([&] {
+                mutex orders{greedy, "orders"};
+                while (!over) {
+                    const std::scoped_lock guard{orders};
+                    ++inside;
+                }
+            });
+        ASSERT_TRUE(eventually([&] { return inside > 100; }, 20s));
+        client modest{url()};
+        for (int n = 0; n < 20; ++n) {
+            const attempt got = modest.try_acquire("orders", {.wait = 20s});
+            EXPECT_TRUE(got) << n;
+            if (!got) break;
+        }
+        over = true;
+    }
+}
+
 // ---- the fair lock
 
 TEST_F(redis_redisson, only_a_fair_lock_promises_the_order_of_arrival) {
