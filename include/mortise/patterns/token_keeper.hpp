@@ -58,7 +58,8 @@ public:
     token_keeper& operator=(const token_keeper&) = delete;
 
     // Calls `work` with a credential that nobody replaces meanwhile. If it throws credential_rejected, once more with a
-    // new one. Returns what it returns.
+    // new one. Returns what it returns. `work` must not call use() of the same name: a refresh between the two would wait
+    // for the outer one, and the inner one for the refresh.
     template <class Work>
     auto use(Work&& work) {
         std::string refused;
