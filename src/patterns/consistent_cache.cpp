@@ -9,6 +9,8 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 namespace mortise::inline v0 {
 namespace {
@@ -39,6 +41,7 @@ struct write_through::body {
     std::optional<value> cached(std::string_view key);
     std::optional<value> read(std::string_view key, const hold& reading);
     void change_it(std::string_view key, change& make);
+    void keep_it(std::string_view key, std::shared_ptr<const local> mine);
     void forget(std::string_view key);
     [[noreturn]] void replaced(std::string_view key) const;
     bool locally() const { return how.local_for > how.local_for.zero(); }
@@ -78,14 +81,22 @@ value write_through::body::get(std::string_view key) {
         hold reading = lock.acquire_shared();
         const std::optional<value> found = read(key, reading);
         if (!found) continue;  // a later reader or writer was faster
-        if (locally() && reading.valid()) {
-            const auto mine = std::make_shared<const local>(local{std::move(reading), *found});
-            const std::scoped_lock alone{mutex};
-            std::erase_if(kept, [](const auto& each) { return !each.second->reading.valid(); });
-            kept.insert_or_assign(std::string(key), mine);
-        }
+        if (locally() && reading.valid())
+            keep_it(key, std::make_shared<const local>(local{std::move(reading), *found}));
         return *found;
     }
+}
+
+void write_through::body::keep_it(std::string_view key, std::shared_ptr<const local> mine) {
+    std::vector<std::shared_ptr<const local>> over;  // let go outside the mutex
+    const std::scoped_lock alone{mutex};
+    std::erase_if(kept, [&](const auto& each) {
+        const bool ended = !each.second->reading.valid();
+        if (ended) over.push_back(each.second);
+        return ended;
+    });
+    std::shared_ptr<const local>& place = kept[std::string(key)];
+    over.push_back(std::exchange(place, std::move(mine)));
 }
 
 // Seal, read, write: nobody who was here before can change either storage after this has read it. An answer from memory
