@@ -170,7 +170,7 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
         if (apart && shape.threads == 1 && !hands_over && is_redisson(each) && of.name == "process switches")
             return bar{bar::side::at_least, 5 * 458, false};
         if (one_for_all && (is_redisson(each) || is_setnx(each) || is_redlock(each)) && of.name.ends_with(" share"))
-            return apart && is_redisson(each) && of.name == "least share"
+            return apart && hands_over && is_redisson(each) && of.name == "least share"
                        ? std::optional{bar{bar::side::at_least, 0.001, false}}
                        : std::nullopt;
         if (one_for_all && of.name == "least share") return bar{bar::side::at_least, 0.5, false};
