@@ -9,7 +9,7 @@ add_library(wall_clock_shim MODULE support/wall_clock_shim.c)
 target_link_libraries(wall_clock_shim PRIVATE ${CMAKE_DL_LIBS})
 
 # For processes whose clocks disagree, and for servers whose clock is set.
-foreach(program IN ITEMS process_storm_tests store_redis_tests)
+foreach(program IN ITEMS process_storm_tests store_redis_tests store_redlock_tests)
     if(TARGET ${program})
         target_compile_definitions(${program} PRIVATE MORTISE_WALL_CLOCK_SHIM="$<TARGET_FILE:wall_clock_shim>")
         add_dependencies(${program} wall_clock_shim)

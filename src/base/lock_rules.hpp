@@ -183,6 +183,19 @@ public:
         return true;
     }
 
+    // Never to one that is not larger than the latest. A repeat gets the same answer.
+    spi::raise_answer raise(const claim_id& id, std::uint64_t to, instant at, effects& out) {
+        using enum spi::raise_answer::verdict;
+        settle(at, out);
+        const auto mine = kept().find_holder(id);
+        if (!mine) return {.is = lost};
+        if (kept().at(mine).counter == to) return {.is = raised};
+        if (to <= kept().last_counter()) return {.is = not_larger, .largest = kept().last_counter()};
+        kept().last_counter(to);
+        kept().count(mine, to);
+        return {.is = raised};
+    }
+
     // Ends a session: its waiting claims leave the queue and its holds end, except detached ones. No requests about
     // these ids will follow, so none is remembered.
     void drop_session(std::uint64_t session, instant at, effects& out) {
@@ -219,6 +232,7 @@ public:
     //   enqueue_first(claim)                        before the queue
     //   promote(counter, since) -> claim            the first in the queue holds
     //   extend(spot, lease, ends), remove(spot), leave(spot)
+    //   count(spot, counter)                        of the holder, for stores that raise tokens
     //   remove_if(claim -> bool)                    of the holders, latest first
     //   leave_if(claim -> bool)                     of the queue
     //   remember(ended_claim, now), remembered(id, now) -> ended_claim*

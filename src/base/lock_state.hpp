@@ -80,6 +80,7 @@ private:
     void enqueue_first(kept_claim wanted);
     const kept_claim& promote(std::uint64_t counter, spi::time_point since);
     void extend(holder_spot spot, spi::duration lease, spi::time_point ends);
+    void count(holder_spot spot, std::uint64_t counter) noexcept { holders_[*spot].counter = counter; }
     void remove(holder_spot spot);
     void leave(waiter_spot spot);
     template <class Which>

@@ -8,11 +8,32 @@
 #include <utility>
 
 namespace mortise::inline v0::base {
+namespace {
+
+std::string why_not_raised(spi::raise_answer::verdict answer) {
+    switch (answer) {
+        case spi::raise_answer::verdict::not_larger:
+            return "has a larger token";
+        case spi::raise_answer::verdict::lost:
+            return "lost the claim before it had a token";
+        case spi::raise_answer::verdict::forgot:
+            return "has forgotten its tokens, or told another node of them meanwhile";
+        default:
+            return "did not answer";
+    }
+}
+
+}  // namespace
 
 spi::task quorum_claim_round::expire(spi::time_point now) {
     if (pausing) return claims.try_again(*this, now);
-    vote.poll(now);
+    if (!token) vote.poll(now);
     return claims.conclude(*this);
+}
+
+bool quorum_claim_round::too_late(spi::time_point now) const {
+    if (!token) return vote.is() == quorum_vote::result::too_late;
+    return token->is() == token_vote::result::agreed && !vote.in_time(now);
 }
 
 void quorum_claims::claim(const spi::claim_request& wanted, spi::reply<spi::claim_answer> done) {
@@ -42,6 +63,7 @@ void quorum_claims::claim(const spi::claim_request& wanted, spi::reply<spi::clai
         round->replies.push_back(std::move(done));
     }
     ask(round, asked);
+    if (tokens_ != nullptr) tokens_->prepare();
     desk_.rounds.watch();
 }
 
@@ -59,6 +81,7 @@ quorum_claims::round_ptr quorum_claims::make_round(const quorum_entry& mine, con
 
 quorum_claims::round_ptr quorum_claims::begin(quorum_entry& mine, const claim_id& id, spi::time_point now) {
     mine.claiming = make_round(mine, id, now);
+    mine.claiming->wants_token = tokens_ != nullptr && !mine.granted;
     desk_.rounds.begin(mine.claiming, mine.claiming->vote.deadline());
     return mine.claiming;
 }
@@ -74,17 +97,91 @@ void quorum_claims::ask(const round_ptr& round, const spi::claim_request& asked)
     }
 }
 
+// With tokens, a grant counts once it is known that the node has not forgotten its own.
 void quorum_claims::answered(const round_ptr& round, std::size_t node, node_vote vote) {
+    if (!round->wants_token || vote.is != ballot::granted) return voted(round, node, std::move(vote));
+    {
+        quorum_desk::lock held{desk_.mutex};
+        round->seen[node].why = tokens_->doubts();
+    }
+    tokens_->judge(node, [this, round, node, vote = std::move(vote)](std::string why) mutable {
+        if (!why.empty()) {
+            vote.is = ballot::abstained;
+            vote.free_in.reset();
+            vote.why = std::move(why);
+        }
+        voted(round, node, std::move(vote));
+    });
+}
+
+void quorum_claims::voted(const round_ptr& round, std::size_t node, node_vote vote) {
     spi::task todo;
     {
         quorum_desk::lock held{desk_.mutex};
         if (!round->open()) return;
-        const ballot is = vote.is;
-        round->seen[node] = std::move(vote);
-        if (round->vote.cast(node, is, desk_.context.clock.now()) == quorum_vote::result::open) return;
-        todo = conclude(*round);
+        todo = count(round, node, std::move(vote));
     }
-    todo();
+    if (todo) todo();
+}
+
+spi::task quorum_claims::count(const round_ptr& round, std::size_t node, node_vote vote) {
+    const ballot is = vote.is;
+    const std::uint64_t counter = vote.counter;
+    round->seen[node] = std::move(vote);
+    if (round->token) {  // it comes late, and may help to agree on the token
+        if (is == ballot::granted)
+            round->token->granted(node, counter);
+        else
+            round->token->not_granted(node);
+        return raise_more(round);
+    }
+    const auto result = round->vote.cast(node, is, desk_.context.clock.now());
+    if (result == quorum_vote::result::open) return {};
+    if (result == quorum_vote::result::granted && round->wants_token) return begin_raising(round);
+    return conclude(*round);
+}
+
+// The nodes' time begins anew; that of the lease does not.
+spi::task quorum_claims::begin_raising(const round_ptr& round) {
+    desk_.rounds.end(*round);
+    desk_.rounds.begin(round, desk_.context.clock.now() + desk_.time_for(desk_.entries.at(round->id).lease));
+    round->token.emplace(tokens_->known());
+    for (std::size_t i = 0; i < desk_.nodes.size(); ++i) {
+        if (round->vote.of(i) == ballot::granted)
+            round->token->granted(i, round->seen[i].counter);
+        else if (round->vote.of(i) != ballot::none)
+            round->token->not_granted(i);
+    }
+    return raise_more(round);
+}
+
+spi::task quorum_claims::raise_more(const round_ptr& round) {
+    std::vector<token_vote::order> orders = round->token->next();
+    if (round->token->is() != token_vote::result::open) return conclude(*round);
+    if (orders.empty()) return {};
+    const quorum_entry& mine = desk_.entries.at(round->id);
+    return [this, round, orders = std::move(orders), name = mine.name, value = mine.value] {
+        for (const token_vote::order& one : orders)
+            desk_.nodes[one.node]->store().raise_token(
+                {.name = name, .id = value, .to = one.to, .version = one.version},
+                [this, round, one](const spi::raise_answer& answer) { raised(round, one, answer); });
+        desk_.rounds.watch();
+    };
+}
+
+void quorum_claims::raised(const round_ptr& round, const token_vote::order& which, const spi::raise_answer& answer) {
+    spi::task todo;
+    {
+        quorum_desk::lock held{desk_.mutex};
+        if (round->open()) {
+            if (answer.is != spi::raise_answer::verdict::raised)
+                round->seen[which.node].why = why_not_raised(answer.is);
+            round->token->answered(which, answer);
+            todo = raise_more(round);
+        }
+    }
+    if (todo) todo();
+    if (answer.is == spi::raise_answer::verdict::forgot) tokens_->doubt(which.node);
 }
 
 // If it failed, it is released wherever it may be, before the answer is given.
@@ -101,6 +198,7 @@ spi::task quorum_claims::conclude(quorum_claim_round& round) {
     const round_ptr kept = std::exchange(mine.claiming, nullptr);
     if (answer.is == spi::claim_answer::verdict::granted) {
         mine.granted = true;
+        mine.counter = answer.grant.counter;
     } else {
         for (std::size_t i = 0; i < desk_.nodes.size(); ++i)
             if (round.asked[i] != 0 && (mine.granted || round.vote.may_be_at(i))) places.push_back(i);
@@ -154,9 +252,14 @@ spi::claim_answer quorum_claims::answer_of(const quorum_claim_round& round, spi:
     using enum spi::claim_answer::verdict;
     using result = quorum_vote::result;
     const quorum_vote& vote = round.vote;
+    const quorum_entry& mine = desk_.entries.at(round.id);
     const std::size_t nodes = desk_.nodes.size();
-    if (vote.is() == result::granted)
-        return {.is = granted, .grant = {.lease = desk_.entries.at(round.id).lease, .counted_from = vote.started()}};
+    const bool agreed = round.token && round.token->is() == token_vote::result::agreed && vote.in_time(now);
+    if (vote.is() == result::granted && (agreed || !round.wants_token))
+        return {.is = granted,
+                .grant = {.counter = agreed ? round.token->token() : mine.counter,
+                          .lease = mine.lease,
+                          .counted_from = vote.started()}};
     if (vote.is() == result::busy) return held_by_others(round);
     spi::claim_answer no{.is = vote.is() == result::refused ? refused : unknown, .reason = errc::unreachable};
     no.unreached = vote.count(ballot::unreached) > nodes - majority_of(nodes);
@@ -179,16 +282,16 @@ void quorum_claims::explain(const quorum_claim_round& round, spi::time_point now
     const quorum_vote& vote = round.vote;
     const spi::duration lease = desk_.entries.at(round.id).lease;
     const std::string all = std::to_string(desk_.nodes.size());
-    if (vote.is() == result::too_late)
+    if (round.too_late(now))
         no.detail = "granted by " + std::to_string(vote.count(ballot::granted)) + " of " + all + " nodes, but after " +
                     readable(now - vote.started()) + " too little of the lease of " + readable(lease) + " was left";
     else
-        no.detail =
-            std::to_string(majority_of(desk_.nodes.size())) + " of " + all + " nodes must grant it, and these did not";
+        no.detail = std::to_string(majority_of(desk_.nodes.size())) + " of " + all + " nodes must " +
+                    (round.token ? "agree on its token" : "grant it") + ", and these did not";
     for (std::size_t i = 0; i < desk_.nodes.size(); ++i) {
         const node_vote& one = round.seen[i];
         const std::string& name = desk_.nodes[i]->name();
-        if (vote.of(i) == ballot::granted || vote.of(i) == ballot::none) continue;
+        if (one.why.empty() && (vote.of(i) == ballot::granted || vote.of(i) == ballot::none)) continue;
         if (vote.is() == result::refused && vote.of(i) == ballot::refused) no.reason = one.reason;
         const std::string why = one.why.empty() ? "no answer within " + readable(desk_.time_for(lease)) : one.why;
         no.detail += "; " + (why.find(name) == std::string::npos ? name + ": " : "") + why;

@@ -32,6 +32,7 @@ struct quorum_entry {
     claim_id value;
     spi::duration lease{};
     bool granted = false;
+    std::uint64_t counter = 0;  // then, if there are tokens
     std::string label{};
     spi::claim_request wanted{};  // without its texts
     std::shared_ptr<quorum_claim_round> claiming{};

@@ -33,7 +33,7 @@ void quorum_node::claim(const spi::claim_request& wanted, spi::reply<node_vote> 
         node_vote vote{.free_in = answer.standing.free_in, .reason = answer.reason, .why = std::move(answer.detail)};
         switch (answer.is) {
             case verdict::granted:
-                return judge(std::move(done));
+                return judge(std::move(done), answer.grant.counter);
             case verdict::busy:
             case verdict::queued:
                 vote.is = ballot::busy;
@@ -52,14 +52,15 @@ void quorum_node::claim(const spi::claim_request& wanted, spi::reply<node_vote> 
     if (settle_ > spi::duration::zero()) ask_uptime();
 }
 
-void quorum_node::judge(spi::reply<node_vote> done) {
+void quorum_node::judge(spi::reply<node_vote> done, std::uint64_t counter) {
     std::optional<node_vote> vote;
     {
         std::scoped_lock guard{mutex_};
         vote = vote_by_uptime();
-        if (!vote) undecided_.push_back(std::move(done));
+        if (!vote) undecided_.push_back({std::move(done), counter});
     }
     if (vote) {
+        vote->counter = counter;
         done(*std::move(vote));
     } else {
         ask_uptime();
@@ -91,7 +92,7 @@ void quorum_node::ask_uptime() {
 
 // Counted from now, when it is at least so old.
 void quorum_node::note_uptime(std::uint64_t asked_in, std::optional<spi::duration> up) {
-    std::vector<spi::reply<node_vote>> waiting;
+    std::vector<undecided_grant> waiting;
     node_vote vote{
         .is = ballot::abstained,
         .why = "does not say for how long it has been running, which settle needs (on Redis, the right +info)"};
@@ -110,7 +111,10 @@ void quorum_node::note_uptime(std::uint64_t asked_in, std::optional<spi::duratio
         }
     }
     if (again) return ask_uptime();
-    for (auto& done : waiting) done(vote);
+    for (undecided_grant& one : waiting) {
+        vote.counter = one.counter;
+        one.done(vote);
+    }
 }
 
 void quorum_node::give_back(std::string_view name, const claim_id& value, spi::time_point until) {

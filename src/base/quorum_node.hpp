@@ -24,7 +24,8 @@ struct node_vote {
     ballot is = ballot::failed;
     std::optional<spi::duration> free_in{};  // none: not known
     std::error_code reason{};
-    std::string why{};  // it did not grant, for people
+    std::string why{};          // it did not grant, for people
+    std::uint64_t counter = 0;  // of a grant, if the node has tokens
 };
 
 class quorum_node final : private spi::events {
@@ -55,7 +56,13 @@ private:
     void lost(std::string_view, const claim_id&) override;
     void reconnected() override;
 
-    void judge(spi::reply<node_vote> done);
+    // A grant, until it is known for how long the server has been running.
+    struct undecided_grant {
+        spi::reply<node_vote> done;
+        std::uint64_t counter;
+    };
+
+    void judge(spi::reply<node_vote> done, std::uint64_t counter);
     void ask_uptime();
     void note_uptime(std::uint64_t asked_in, std::optional<spi::duration> up);
     std::optional<node_vote> vote_by_uptime() const;  // none: not known
@@ -70,7 +77,7 @@ private:
     std::uint64_t connections_ = 0;                 // that broke
     std::optional<spi::time_point> running_since_;  // of this connection's server
     bool asking_ = false;
-    std::vector<spi::reply<node_vote>> undecided_;  // grants that wait for it
+    std::vector<undecided_grant> undecided_;
     std::deque<leftover> leftovers_;
     unsigned repeats_ = 0;
     bool repeat_due_ = false;

@@ -112,7 +112,7 @@ spi::task quorum_renewals::conclude(round& ended) {
 }
 
 // A majority has a hold, so nobody else can: the nodes that have forgotten it are given it again, and count from the next
-// renewal on.
+// renewal on. What has forgotten a hold may have forgotten its tokens.
 spi::task quorum_renewals::give_again(round& renewed) {
     std::vector<std::pair<std::size_t, round::one>> again;
     const auto answers = renewed.answers(desk_.nodes.size());
@@ -125,9 +125,11 @@ spi::task quorum_renewals::give_again(round& renewed) {
         for (const std::size_t node : forgotten_at) again.emplace_back(node, one);
     }
     return [this, again = std::move(again)] {
-        for (const auto& [node, one] : again)
+        for (const auto& [node, one] : again) {
             desk_.nodes[node]->store().claim({.name = one.name, .id = one.value, .lease = one.lease},
                                              [](const spi::claim_answer&) {});
+            if (tokens_ != nullptr) tokens_->doubt(node);
+        }
     };
 }
 

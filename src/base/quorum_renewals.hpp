@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/quorum_desk.hpp"
+#include "base/quorum_tokens.hpp"
 
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
@@ -15,7 +16,7 @@ namespace mortise::inline v0::base {
 
 class quorum_renewals {
 public:
-    explicit quorum_renewals(quorum_desk& desk) : desk_(desk) {}
+    quorum_renewals(quorum_desk& desk, quorum_tokens* tokens) : desk_(desk), tokens_(tokens) {}
 
     void renew(std::span<const spi::renewal> due, spi::reply<std::vector<spi::renewal_answer>> done);
 
@@ -32,6 +33,7 @@ private:
     void answered(const round_ptr& round, std::size_t node, const std::vector<spi::renewal_answer>& answers);
 
     quorum_desk& desk_;
+    quorum_tokens* const tokens_;  // none: without tokens
 };
 
 }  // namespace mortise::inline v0::base

@@ -1,10 +1,12 @@
 // The store of spi::quorum_of. Each request is a round: it goes to all nodes at once, and ends when its result is certain or the
-// nodes' time is up. quorum_claims, quorum_renewals and quorum_releases are the kinds of rounds.
+// nodes' time is up. quorum_claims, quorum_renewals and quorum_releases are the kinds of rounds; quorum_tokens knows what the nodes
+// remember of their tokens.
 #include "base/quorum_claims.hpp"
 #include "base/quorum_desk.hpp"
 #include "base/quorum_reader.hpp"
 #include "base/quorum_releases.hpp"
 #include "base/quorum_renewals.hpp"
+#include "base/quorum_tokens.hpp"
 
 #include <mortise/error.hpp>
 #include <mortise/spi/quorum.hpp>
@@ -41,7 +43,7 @@ class quorum_store final : public spi::store {
 public:
     quorum_store(const std::vector<spi::quorum_node>& nodes, const spi::quorum_options& options,
                  const spi::context& context)
-        : desk_(nodes, options, context) {}
+        : desk_(nodes, options, context), tokens_(options.fenced ? std::make_unique<quorum_tokens>(desk_) : nullptr) {}
     ~quorum_store() override { close(); }
 
     const mortise::promises& promises() const noexcept override { return desk_.promises; }
@@ -82,8 +84,9 @@ private:
 
     quorum_desk desk_;
     quorum_reader reader_{stores(), [this] { return calm(); }};
-    quorum_claims claims_{desk_};
-    quorum_renewals renewals_{desk_};
+    const std::unique_ptr<quorum_tokens> tokens_;  // none: without
+    quorum_claims claims_{desk_, tokens_.get()};
+    quorum_renewals renewals_{desk_, tokens_.get()};
     quorum_releases releases_{desk_};
 };
 

@@ -25,10 +25,7 @@ quorum_vote::result quorum_vote::poll(spi::time_point now) {
 quorum_vote::result quorum_vote::decide(spi::time_point now) const {
     const std::size_t needed = majority_of(rules_.nodes);
     const std::size_t granted = count(ballot::granted);
-    if (granted >= needed) {
-        const spi::duration left = validity(now);
-        return left > spi::duration::zero() && left >= rules_.min_validity ? result::granted : result::too_late;
-    }
+    if (granted >= needed) return in_time(now) ? result::granted : result::too_late;
     const std::size_t open = count(ballot::none);
     if (granted + open >= needed) return result::open;
     // It is not granted, and what is left to know is why. Those still open may be busy too: nobody waits for them.
@@ -40,6 +37,11 @@ quorum_vote::result quorum_vote::decide(spi::time_point now) const {
 spi::duration quorum_vote::validity(spi::time_point now) const noexcept {
     const auto drift = std::chrono::duration_cast<spi::duration>(rules_.lease * rules_.drift);
     return rules_.lease - (now - started_) - drift - rules_.margin;
+}
+
+bool quorum_vote::in_time(spi::time_point now) const noexcept {
+    const spi::duration left = validity(now);
+    return left > spi::duration::zero() && left >= rules_.min_validity;
 }
 
 std::size_t quorum_vote::count(ballot which) const noexcept {

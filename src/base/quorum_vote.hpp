@@ -65,6 +65,7 @@ public:
     spi::time_point started() const noexcept { return started_; }
     spi::time_point deadline() const noexcept { return started_ + wait_; }  // of every node
     spi::duration validity(spi::time_point now) const noexcept;             // of a grant
+    bool in_time(spi::time_point now) const noexcept;                       // enough of it is left
     ballot of(std::size_t node) const noexcept { return ballots_[node]; }
     std::size_t count(ballot which) const noexcept;
 

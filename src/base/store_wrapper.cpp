@@ -36,6 +36,14 @@ std::optional<duration> store::keeps_abandoned(const std::optional<duration>&) c
     return std::nullopt;
 }
 
+void store::raise_token(const raise_request&, reply<raise_answer> done) {
+    done({.is = raise_answer::verdict::unsupported});
+}
+
+void store::recall_tokens(const recall_request&, reply<std::optional<token_memory>> done) {
+    done(std::nullopt);
+}
+
 void store::check(reply<std::vector<finding>> done) {
     done({});
 }
@@ -73,6 +81,12 @@ void store_wrapper::list(reply<listing> done) {
 }
 void store_wrapper::break_hold(const break_request& which, reply<break_answer> done) {
     inner_->break_hold(which, std::move(done));
+}
+void store_wrapper::raise_token(const raise_request& which, reply<raise_answer> done) {
+    inner_->raise_token(which, std::move(done));
+}
+void store_wrapper::recall_tokens(const recall_request& which, reply<std::optional<token_memory>> done) {
+    inner_->recall_tokens(which, std::move(done));
 }
 void store_wrapper::check(reply<std::vector<finding>> done) {
     inner_->check(std::move(done));

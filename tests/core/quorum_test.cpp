@@ -1,5 +1,5 @@
-// A store of stores on simulated time: five tables, each behind a bad network of its own for each client.
-#include "fleet.hpp"
+// A store of stores on simulated time.
+#include "assembly.hpp"
 #include "support/seeds.hpp"
 
 #include <mortise/error.hpp>
@@ -19,79 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-
-constexpr std::size_t node_count = 5;
-
-// Tells what a test wants for its age, and forgets it when it is told to.
-class aged_store final : public spi::store_wrapper {
-public:
-    aged_store(const spi::context& outer, const spi::store_factory& inner,
-               std::shared_ptr<std::optional<spi::duration>> age)
-        : store_wrapper(outer, inner), age_(std::move(age)) {}
-    void uptime(spi::reply<std::optional<spi::duration>> done) override { done(*age_); }
-
-private:
-    const std::shared_ptr<std::optional<spi::duration>> age_;
-};
-
-struct voter {
-    std::vector<std::shared_ptr<fault_plan>> nets;
-    std::shared_ptr<recording_observer> seen;
-    client locks;
-};
-
-class assembly {
-public:
-    assembly() {
-        for (std::size_t i = 0; i < node_count; ++i) {
-            tables_.push_back(stores::memory::make_table(sim_.world().clock));
-            ages.push_back(std::make_shared<std::optional<spi::duration>>());
-        }
-    }
-    assembly(const assembly&) = delete;
-    assembly& operator=(const assembly&) = delete;
-    ~assembly() { sim_.advance(std::chrono::hours{48}); }
-
-    voter join(spi::quorum_options options = {}, client_options of_client = fleet::quick()) {
-        std::vector<std::shared_ptr<fault_plan>> nets;
-        std::vector<spi::quorum_node> nodes;
-        for (std::size_t i = 0; i < node_count; ++i) {
-            nets.push_back(std::make_shared<fault_plan>());
-            const auto inner = faulty(stores::memory::open(tables_[i]), nets.back());
-            nodes.push_back({"node " + std::to_string(i), [inner, age = ages[i]](const spi::context& outer) {
-                                 return std::make_unique<aged_store>(outer, inner, age);
-                             }});
-        }
-        auto seen = std::make_shared<recording_observer>();
-        of_client.observer = seen;
-        return {nets, seen, spi::make_client(spi::quorum_of(nodes, std::move(options)), sim_.world(), of_client)};
-    }
-
-    // On how many nodes anybody holds it.
-    std::size_t held_on(const std::string& name) {
-        std::size_t on = 0;
-        for (const auto& table : tables_)
-            for (const spi::listed& one : table->list()) on += one.name == name ? 1 : 0;
-        return on;
-    }
-
-    // Somebody else holds it on this node.
-    hold occupy(std::size_t node, const std::string& name, spi::duration lease = 1h) {
-        strangers_.push_back(spi::make_client(stores::memory::open(tables_[node]), sim_.world(), fleet::quick()));
-        return strangers_.back().acquire(name, {.lease = lease});
-    }
-
-    sim_world& sim() { return sim_; }
-    void advance(std::chrono::nanoseconds by) { sim_.advance(by); }
-    void settle() { sim_.settle(); }
-
-    std::vector<std::shared_ptr<std::optional<spi::duration>>> ages;
-
-private:
-    sim_world sim_;
-    std::vector<std::shared_ptr<stores::memory::memory_table>> tables_;
-    std::deque<client> strangers_;
-};
 
 class quorum : public ::testing::Test {
 protected:

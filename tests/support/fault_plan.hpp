@@ -20,7 +20,7 @@
 
 namespace mortise::testing {
 
-enum class verb { claim, renew, release, push };
+enum class verb { claim, renew, release, push, raise };  // raise: also what is remembered of tokens
 
 enum class fault { none, lose_request, lose_reply, fail, fail_after, duplicate };
 
@@ -91,7 +91,7 @@ private:
     const track& of(verb v) const { return tracks_[static_cast<std::size_t>(v)]; }
 
     mutable std::mutex mutex_;
-    std::array<track, 4> tracks_;
+    std::array<track, 5> tracks_;
     std::map<std::string, int> failing_names_;
     bool frozen_ = false;
     std::vector<std::weak_ptr<fault_gate>> gates_;

@@ -133,6 +133,24 @@ void faulty_store::break_hold(const spi::break_request& which, spi::reply<spi::b
     });
 }
 
+void faulty_store::raise_token(const spi::raise_request& which, spi::reply<spi::raise_answer> done) {
+    travel(
+        verb::raise, plan_->begin(verb::raise, {which.id}), spi::raise_answer{},
+        [this, which, name = std::string{which.name}](spi::reply<spi::raise_answer> answer) {
+            inner().raise_token({name, which.id, which.to, which.version}, std::move(answer));
+        },
+        std::move(done));
+}
+
+void faulty_store::recall_tokens(const spi::recall_request& asked, spi::reply<std::optional<spi::token_memory>> done) {
+    travel(
+        verb::raise, plan_->begin(verb::raise, {asked.version}), std::optional<spi::token_memory>{},
+        [this, asked](spi::reply<std::optional<spi::token_memory>> answer) {
+            inner().recall_tokens(asked, std::move(answer));
+        },
+        std::move(done));
+}
+
 // First the gate: a delayed request must not meet a store that is closing.
 void faulty_store::close() noexcept {
     closed_ = true;

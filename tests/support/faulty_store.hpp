@@ -22,6 +22,8 @@ public:
     void release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) override;
     void list(spi::reply<spi::listing> done) override;
     void break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) override;
+    void raise_token(const spi::raise_request& which, spi::reply<spi::raise_answer> done) override;
+    void recall_tokens(const spi::recall_request& asked, spi::reply<std::optional<spi::token_memory>> done) override;
     void close() noexcept override;
 
     void granted(std::string_view name, const claim_id& id, const spi::grant& what) override;

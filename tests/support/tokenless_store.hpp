@@ -38,7 +38,7 @@ public:
 inline spi::store_factory tokenless(spi::store_factory inner) {
     return modest([inner = std::move(inner)](
                       const spi::context& outer) { return std::make_unique<tokenless_store>(outer, inner); },
-                  [](mortise::promises& p) { p.tokens = false; });
+                  [](mortise::promises& p) { p.tokens = p.raises_tokens = false; });
 }
 
 }  // namespace mortise::testing

@@ -145,6 +145,52 @@ enum class break_answer {
     unsupported,  // the store cannot take a lock from its holder
 };
 
+// Tokens that several stores give together (quorum_of). Each raises its own to the one that they agree on, and must know whether it
+// has forgotten any: the next might then be smaller.
+//
+// A store's memory is whole if nothing is missing, or if it was told how large the tokens may be that it has forgotten. A store
+// that has never been asked has a memory that is not whole. The version changes when the store has forgotten everything, and
+// each time it vouches for others: what was begun before then does not count any more.
+struct token_memory {
+    claim_id version{};
+    bool whole = false;
+    std::uint64_t floor = 0;    // what it has forgotten is not larger
+    std::uint64_t highest = 0;  // of the tokens that were raised here, and of the floor
+};
+
+// Asks for the memory, after `what` was done to it.
+struct recall_request {
+    enum class change {
+        none,
+        vouch,    // a whole memory gets a new version: it is about to be told to others
+        restore,  // it becomes whole, with this floor, if it is not and has this version
+    };
+    change what = change::none;
+    claim_id version{};
+    std::uint64_t floor = 0;
+};
+
+// Makes the token of a hold larger.
+struct raise_request {
+    std::string_view name;
+    claim_id id;
+    std::uint64_t to = 0;
+    claim_id version{};  // of the memory, as it was before the claim
+};
+
+struct raise_answer {
+    enum class verdict {
+        raised,  // also if it is repeated
+        not_larger,
+        lost,    // the claim does not hold the name
+        forgot,  // the memory is another by now, or is not whole
+        unknown,
+        unsupported,
+    };
+    verdict is = verdict::unknown;
+    std::uint64_t largest = 0;  // of this name, if not larger
+};
+
 using listed = held_lock;
 
 // All held locks, or why they cannot be listed.
@@ -208,6 +254,13 @@ public:
 
     // Breaks a lock: ends the hold, notifies the holder (events::lost), and makes the next token larger.
     virtual void break_hold(const break_request&, reply<break_answer>) = 0;
+
+    // Raises the token of a hold, and with it all later ones of the name; only if it becomes larger. For stores that promise
+    // raises_tokens, as is the next.
+    virtual void raise_token(const raise_request&, reply<raise_answer>);
+
+    // What it remembers of its tokens. None: no answer, or it cannot tell.
+    virtual void recall_tokens(const recall_request&, reply<std::optional<token_memory>>);
 
     // Diagnoses the store: settings that weaken a promise, missing permissions, a full disk. The default finds nothing.
     virtual void check(reply<std::vector<finding>>);

@@ -22,6 +22,8 @@ public:
     std::optional<duration> keeps_abandoned(const std::optional<duration>& lease) const noexcept override;
     void list(reply<listing>) override;
     void break_hold(const break_request&, reply<break_answer>) override;
+    void raise_token(const raise_request&, reply<raise_answer>) override;
+    void recall_tokens(const recall_request&, reply<std::optional<token_memory>>) override;
     void check(reply<std::vector<finding>>) override;
     void uptime(reply<std::optional<duration>>) override;
     std::string schema() const override;

@@ -22,6 +22,7 @@ mortise::promises memory_promises() {
         .upgrades = true,
         .pushes = true,
         .lists = true,
+        .raises_tokens = true,
         .most_capacity = base::most_capacity,
         .default_lease = std::chrono::seconds{30},
         .reach = "threads of one process",
@@ -118,6 +119,12 @@ public:
     void break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) override {
         using enum spi::break_answer;
         done(table_->break_hold(which.name, which.counter) ? broken : not_held);
+    }
+    void raise_token(const spi::raise_request& which, spi::reply<spi::raise_answer> done) override {
+        done(table_->raise(which));
+    }
+    void recall_tokens(const spi::recall_request& asked, spi::reply<std::optional<spi::token_memory>> done) override {
+        done(table_->recall(asked));
     }
     void check(spi::reply<std::vector<finding>> done) override {
         done({{finding::grade::note, "reaches the threads of this process only, and is gone with it",

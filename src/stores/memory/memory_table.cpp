@@ -103,6 +103,30 @@ bool memory_table::break_hold(std::string_view name, std::uint64_t counter) {
     });
 }
 
+spi::raise_answer memory_table::raise(const spi::raise_request& which) {
+    using enum spi::raise_answer::verdict;
+    return with(which.name, 0, false, [&](base::lock_state& state, base::instant at, base::effects& out) {
+        std::scoped_lock guard{tokens_mutex_};
+        if (which.version != tokens_.version || !tokens_.whole) return spi::raise_answer{.is = forgot};
+        if (which.to <= tokens_.floor) return spi::raise_answer{.is = not_larger, .largest = tokens_.floor};
+        const spi::raise_answer answer = state.raise(which.id, which.to, at, out);
+        if (answer.is == raised) tokens_.highest = std::max(tokens_.highest, which.to);
+        return answer;
+    });
+}
+
+spi::token_memory memory_table::recall(const spi::recall_request& asked) {
+    using enum spi::recall_request::change;
+    std::scoped_lock guard{tokens_mutex_};
+    if (asked.what == vouch && tokens_.whole) tokens_.version = claim_id::random();
+    if (asked.what == restore && asked.version == tokens_.version && !tokens_.whole) {
+        tokens_.whole = true;
+        tokens_.floor = asked.floor;
+        tokens_.highest = std::max(tokens_.highest, asked.floor);
+    }
+    return tokens_;
+}
+
 std::vector<spi::listed> memory_table::list() {
     std::vector<spi::listed> all;
     for (shard& s : shards_) {

@@ -50,6 +50,8 @@ public:
     spi::renewal_answer renew(const spi::renewal& due);
     spi::release_answer release(std::uint64_t session, std::string_view name, const claim_id& id);
     bool break_hold(std::string_view name, std::uint64_t counter);
+    spi::raise_answer raise(const spi::raise_request& which);
+    spi::token_memory recall(const spi::recall_request& asked);
     std::vector<spi::listed> list();
     std::vector<spi::stored_claim> records() const;  // those that have not expired
     void settle(const std::string& name);
@@ -112,6 +114,9 @@ private:
 
     time_source now_;
     std::array<shard, 16> shards_;
+
+    std::mutex tokens_mutex_;  // taken after a shard's
+    spi::token_memory tokens_{.version = claim_id::random()};
 
     mutable std::mutex sessions_mutex_;
     std::unordered_map<std::uint64_t, std::weak_ptr<table_client>> sessions_;

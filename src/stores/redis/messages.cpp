@@ -135,6 +135,63 @@ script_call break_call(const client_identity& client, std::string_view key, std:
     return made;
 }
 
+script_call raise_call(const client_identity& client, std::string_view key, std::string_view memory,
+                       const spi::raise_request& which) {
+    script_call made{scripts::all().raise, 2, 3 + things_told};
+    made << key << memory << packed_record{which.id} << std::to_string(which.to) << which.version.hex();
+    tell(made, client);
+    return made;
+}
+
+spi::raise_answer read_raise(const reply& answer) {
+    using enum spi::raise_answer::verdict;
+    if (answer.is != reply::kind::text || answer.text.empty()) return {};
+    switch (answer.text.front()) {
+        case 'R':
+            return {.is = raised};
+        case 'L':
+            return {.is = lost};
+        case 'F':
+            return {.is = forgot};
+        case 'N': {
+            words rest{answer.text.substr(1)};
+            const auto largest = rest.number<std::uint64_t>();
+            if (!rest.bad()) return {.is = not_larger, .largest = largest};
+            break;
+        }
+        default:
+            break;
+    }
+    return {};
+}
+
+script_call recall_call(std::string_view memory, const spi::recall_request& asked) {
+    using enum spi::recall_request::change;
+    script_call made{scripts::all().recall, 1, 4};
+    made << memory << claim_id::random().hex()
+         << (asked.what == vouch     ? "vouch"
+             : asked.what == restore ? "restore"
+                                     : "none")
+         << asked.version.hex() << std::to_string(asked.floor);
+    return made;
+}
+
+std::optional<spi::token_memory> read_recall(const reply& answer) {
+    if (answer.is != reply::kind::text) return std::nullopt;
+    words from{answer.text};
+    const std::string_view version = from.next();
+    if (version.size() != 32) return std::nullopt;
+    words high{version.substr(0, 16)};
+    words low{version.substr(16)};
+    spi::token_memory found;
+    found.version.bits = {high.number<std::uint64_t>(16), low.number<std::uint64_t>(16)};
+    found.whole = from.number() == 1;
+    found.floor = from.number<std::uint64_t>();
+    found.highest = from.number<std::uint64_t>();
+    if (from.bad() || high.bad() || low.bad()) return std::nullopt;
+    return found;
+}
+
 script_call show_call(std::string_view key) {
     script_call made{scripts::all().show, 1, 0};
     made << key;

@@ -73,6 +73,12 @@ spi::claim_answer not_durable(const settings& config, unsigned have, unsigned wa
 script_call release_call(const client_identity& client, std::string_view key, const claim_id& id);
 script_call heartbeat_call(const client_identity& client, std::string_view key);
 script_call break_call(const client_identity& client, std::string_view key, std::uint64_t counter);
+// `memory`: the key of the server's token_memory (names.hpp).
+script_call raise_call(const client_identity& client, std::string_view key, std::string_view memory,
+                       const spi::raise_request& which);
+spi::raise_answer read_raise(const reply& answer);
+script_call recall_call(std::string_view memory, const spi::recall_request& asked);
+std::optional<spi::token_memory> read_recall(const reply& answer);
 script_call show_call(std::string_view key);
 script_call clock_ahead_call(std::string_view key);
 

@@ -45,6 +45,10 @@ std::optional<std::string> name_of(std::string_view prefix, std::string_view key
     return base::percent_decoded(key.substr(2, key.size() - 3), base::hex_digits::upper_case);
 }
 
+std::string memory_key_of(std::string_view prefix) {
+    return std::string(prefix) + ":tokens";
+}
+
 std::string pattern_of(std::string_view prefix) {
     return glob_of(prefix) + ":{*}";
 }

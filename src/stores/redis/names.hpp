@@ -15,6 +15,9 @@ namespace mortise::inline v0::stores::redis {
 std::string key_of(std::string_view prefix, std::string_view name);
 std::optional<std::string> name_of(std::string_view prefix, std::string_view key);
 
+// Where the server keeps its spi::token_memory; the key of no name.
+std::string memory_key_of(std::string_view prefix);
+
 // A glob that matches exactly the keys of a prefix, and one that matches all that begins with a text.
 std::string pattern_of(std::string_view prefix);
 std::string pattern_below(std::string_view begin);

@@ -11,6 +11,7 @@ namespace {
 // What the keys of others cannot keep.
 void limit_to_peers(mortise::promises& all) {
     all.tokens = false;
+    all.raises_tokens = false;
     all.fifo = false;
     all.upgrades = false;
     all.lists = false;
@@ -72,6 +73,7 @@ mortise::promises promises_of(const settings& config) {
     switch (config.shape) {
         case settings::topology::single:
             all.store = "redis single" + wait;
+            all.raises_tokens = true;
             all.exclusion = "Yes, while the server keeps what it acknowledged.";
             break;
         case settings::topology::sentinel:

@@ -48,6 +48,8 @@ public:
     void release(std::string_view name, const claim_id&, spi::reply<spi::release_answer>) override;
     void list(spi::reply<spi::listing> done) override { list_locks(settings_.prefix, servers_, std::move(done)); }
     void break_hold(const spi::break_request&, spi::reply<spi::break_answer>) override;
+    void raise_token(const spi::raise_request&, spi::reply<spi::raise_answer>) override;
+    void recall_tokens(const spi::recall_request&, spi::reply<std::optional<spi::token_memory>>) override;
 
 private:
     void pushed(std::string_view message);
@@ -213,6 +215,21 @@ void redis_store::break_hold(const spi::break_request& which, spi::reply<spi::br
         using enum spi::break_answer;
         done(answer.is == reply::kind::text ? broken : answer.is == reply::kind::null ? not_held : unknown);
     });
+}
+
+// Only a single server: a replica that takes over may have forgotten some tokens, and not all.
+void redis_store::raise_token(const spi::raise_request& which, spi::reply<spi::raise_answer> done) {
+    if (!promises_.raises_tokens) return routed_store::raise_token(which, std::move(done));
+    const std::string key = key_of(settings_.prefix, which.name);
+    servers_->ask(key, raise_call(me_, key, memory_key_of(settings_.prefix), which),
+                  [done = std::move(done)](const reply& answer) mutable { done(read_raise(answer)); });
+}
+
+void redis_store::recall_tokens(const spi::recall_request& asked, spi::reply<std::optional<spi::token_memory>> done) {
+    if (!promises_.raises_tokens) return routed_store::recall_tokens(asked, std::move(done));
+    const std::string memory = memory_key_of(settings_.prefix);
+    servers_->ask(memory, recall_call(memory, asked),
+                  [done = std::move(done)](const reply& answer) mutable { done(read_recall(answer)); });
 }
 
 }  // namespace

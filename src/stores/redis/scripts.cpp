@@ -36,6 +36,8 @@ const scripts& scripts::all() {
             .renew = make(keeps, {lua::renew}),
             .heartbeat = make(keeps, {lua::state, lua::heartbeat}),
             .break_hold = make(keeps, {lua::state, lua::break_hold}),
+            .raise = make(keeps, {lua::state, lua::raise}),
+            .recall = make(keeps, {lua::recall}),
             .show = make(looks, {lua::show}),
             .clock_ahead = make(looks, {lua::clock_ahead}),
             .rights = make(looks, {lua::rights}),

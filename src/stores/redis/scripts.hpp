@@ -23,6 +23,8 @@ struct scripts {
     script renew;
     script heartbeat;
     script break_hold;
+    script raise;
+    script recall;
     script show;
     script clock_ahead;
     script rights;
@@ -50,6 +52,8 @@ extern const std::string_view release;
 extern const std::string_view renew;
 extern const std::string_view heartbeat;
 extern const std::string_view break_hold;
+extern const std::string_view raise;
+extern const std::string_view recall;
 extern const std::string_view show;
 extern const std::string_view clock_ahead;
 extern const std::string_view rights;

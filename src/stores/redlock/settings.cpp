@@ -23,6 +23,15 @@ std::string escaped(std::string_view text) {
     return all;
 }
 
+// Tokens need our own protocol: a key of SET NX has no room for them.
+void expect_prefix(const base::url& address, bool fenced) {
+    if (fenced && address.query.contains("key_prefix"))
+        base::bad_address(address,
+                          "with fenced=true the nodes keep locks in our own protocol, whose keys begin with prefix");
+    if (!fenced && address.query.contains("prefix"))
+        base::bad_address(address, "prefix is for fenced=true; keys of SET NX begin with key_prefix");
+}
+
 }  // namespace
 
 settings settings::of(const base::url& address) {
@@ -32,7 +41,7 @@ settings settings::of(const base::url& address) {
     if (!address.user.empty() || !address.password.empty())
         login = escaped(address.user) + ":" + escaped(address.password) + "@";
 
-    std::string more = "?protocol=setnx";
+    std::string more;
     base::address_options options{
         {"node_timeout",
          [&](const std::string& v) { s.quorum.node_timeout = base::duration_in(address, "node_timeout", v); }},
@@ -43,19 +52,27 @@ settings settings::of(const base::url& address) {
              s.quorum.settle =
                  base::duration_in(address, "settle", v, std::chrono::milliseconds{1}, std::chrono::hours{24});
          }},
+        {"fenced",
+         [&](const std::string& v) {
+             if (v != "true" && v != "false") base::bad_address(address, "fenced must be true or false");
+             s.quorum.fenced = v == "true";
+         }},
     };
-    for (const char* of_nodes : {"key_prefix", "timeout", "tls", "ca", "cert", "key", "server_name", "password_file"})
+    for (const char* of_nodes :
+         {"prefix", "key_prefix", "timeout", "tls", "ca", "cert", "key", "server_name", "password_file"})
         options[of_nodes] = [&more, of_nodes](const std::string& v) {
             more += "&" + std::string(of_nodes) + "=" + escaped(v);
         };
     base::read_options(address, options);
+    expect_prefix(address, s.quorum.fenced);
+    const std::string protocol = s.quorum.fenced ? "protocol=native" : "protocol=setnx";
 
     for (const std::string& host : address.hosts) {
         const auto parts = base::host_port::split(host).value();  // by base::url
         const std::string shown = host + (parts.port ? "" : std::string(usual_port));
         if (std::any_of(s.nodes.begin(), s.nodes.end(), [&](const node& one) { return one.host == shown; }))
             base::bad_address(address, shown + " is given twice, and would vote twice");
-        s.nodes.push_back({shown, "redis://" + login + host + escaped(address.path) + more});
+        s.nodes.push_back({shown, "redis://" + login + host + escaped(address.path) + "?" + protocol + more});
     }
     if (s.nodes.size() < fewest)
         base::bad_address(address,

@@ -13,8 +13,8 @@ namespace mortise::inline v0::stores::redlock {
 
 // redlock://[user:password@]host[:port],host[:port],...[/database]     three or more independent servers
 //
-// Options: node_timeout=DURATION (500ms), min_validity=DURATION (none), settle=DURATION (none), as in spi::quorum_options. These go
-// to every node, as options of redis://: key_prefix, timeout, tls, ca, cert, key, server_name, password_file.
+// Options: node_timeout=DURATION (500ms), min_validity=DURATION (none), settle=DURATION (none), fenced=true (false), as in
+// spi::quorum_options. These go to every node, as options of redis://: key_prefix, or prefix with fenced=true, timeout, tls, ca, cert, key, server_name, password_file.
 struct settings {
     struct node {
         std::string host;     // host:port

@@ -48,6 +48,16 @@ TEST(redlock_settings, of_the_quorum) {
     EXPECT_EQ(s.quorum.settle, 0s);
 }
 
+TEST(redlock_settings, with_tokens_the_nodes_speak_our_own_protocol) {
+    const settings s = of("redlock://a,b,c?fenced=true&prefix=team");
+    EXPECT_TRUE(s.quorum.fenced);
+    EXPECT_EQ(s.nodes[0].address, "redis://a?protocol=native&prefix=team");
+    EXPECT_FALSE(of("redlock://a,b,c?fenced=false&key_prefix=lock:").quorum.fenced);
+    EXPECT_THAT(complaint("redlock://a,b,c?fenced=true&key_prefix=lock:"), HasSubstr("prefix"));
+    EXPECT_THAT(complaint("redlock://a,b,c?prefix=team"), HasSubstr("fenced=true"));
+    EXPECT_THAT(complaint("redlock://a,b,c?fenced=yes"), HasSubstr("true or false"));
+}
+
 TEST(redlock_settings, what_cannot_work_is_refused) {
     EXPECT_THAT(complaint("redlock://a,b"), HasSubstr("three hosts"));
     EXPECT_THAT(complaint("redlock://a,b,a:6379"), HasSubstr("twice"));

@@ -7,13 +7,15 @@
 
 namespace mortise::inline v0::stores::redlock::servers {
 
-nodes::nodes(std::size_t count) {
+nodes::nodes(std::size_t count, const std::vector<std::vector<std::string>>& run_by) {
     redis::servers::with_free_ports([&] {
         all_.clear();
         for (std::size_t i = 0; i < count; ++i)
             all_.push_back(std::make_unique<redis::servers::server>(
                 home_,
-                redis::servers::server::setup{.name = "node" + std::to_string(i), .port = testing::free_port()}));
+                redis::servers::server::setup{.name = "node" + std::to_string(i),
+                                              .port = testing::free_port(),
+                                              .run_by = run_by.empty() ? std::vector<std::string>{} : run_by[i]}));
         for (const auto& one : all_) one->await_ready();
     });
 }

@@ -15,7 +15,8 @@ namespace mortise::inline v0::stores::redlock::servers {
 
 class nodes {
 public:
-    explicit nodes(std::size_t count);
+    // `run_by`: the command that starts each, as of movable_clock; none: by itself.
+    explicit nodes(std::size_t count, const std::vector<std::vector<std::string>>& run_by = {});
 
     redis::servers::server& operator[](std::size_t i) { return *all_[i]; }
     std::size_t size() const { return all_.size(); }
