@@ -107,12 +107,10 @@ public:
     }
     interest wants() const override {
         if (awaits_greeting_) return {.read = true};
-        // A result may be there as soon as a statement was sent.
+        // A result may be there as soon as a statement was sent, and is to be taken: a socket is writable at once.
         const bool arrived = !results_.empty() || !told_.empty();
-        if (goes_on_ == nullptr) return {.read = is_ == state::up, .arrived = arrived};
-        return {.read = (waits_for_ & MYSQL_WAIT_READ) != 0,
-                .write = (waits_for_ & MYSQL_WAIT_WRITE) != 0,
-                .arrived = arrived};
+        if (goes_on_ == nullptr) return {.read = is_ == state::up, .write = arrived};
+        return {.read = (waits_for_ & MYSQL_WAIT_READ) != 0, .write = arrived || (waits_for_ & MYSQL_WAIT_WRITE) != 0};
     }
     bool provoke() override;
     void advance() override;

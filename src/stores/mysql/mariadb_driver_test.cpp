@@ -77,7 +77,7 @@ TEST_F(mariadb_driver, wants_to_be_asked_when_a_statement_that_still_runs_has_to
         std::optional<sql::notification> told;
         std::optional<sql::result> ended;
         while (!ended) {
-            const bool to_be_taken = db->wants().arrived;
+            const bool to_be_taken = db->wants().write;
             const bool had_told = told.has_value();
             if (!told) told = db->next_notification();
             if (told && !had_told) {

@@ -123,11 +123,8 @@ void connection::send_all() {
         send(std::move(next));
     }
     tick_later();
-    if (!line_) return;
-    const driver::interest now = line_->wants();
-    // What has arrived is taken by the caller that reads, or is about to.
-    const bool reads = turn_.free() ? waits_soon : reads_for != nullptr && turn_.is_of(reads_for);
-    if (line_->is() == driver::state::lost || now.write || (now.arrived && !reads)) arm();
+    const bool wants_io_thread = line_ && (line_->is() == driver::state::lost || line_->wants().write);
+    if (wants_io_thread) arm();
 }
 
 // What has arrived becomes calls; they are made by deliver().
@@ -347,7 +344,7 @@ bool connection::wait(spi::sleeper& who, bool (*leaves)()) {
         reads_for = &who;
         const auto done = [&] { return who.is.load() == spi::sleeper::answered || leaves(); };
         while (from && from == line_ && is_ == state::up && !done()) {
-            if (from->wants().arrived) {
+            if (from->wants().write) {  // a result may be there already
                 take(held);
                 send_all();
                 deliver(held);
@@ -409,8 +406,7 @@ void connection::serve(milliseconds at_most, const std::function<bool()>& enough
 void connection::pass_on() {
     quiet_.notify_all();
     if (is_ != state::up || !turn_.free() || turn_.pass_on()) return;
-    const driver::interest now = line_->wants();
-    const bool due = kept_up_ || !sent_.empty() || now.write || now.arrived;
+    const bool due = kept_up_ || !sent_.empty() || line_->wants().write;
     due ? arm() : arm_later();  // the end of the stream may come at any time
 }
 
@@ -420,7 +416,7 @@ void connection::arm() {
     const bool lost = line_->is() == driver::state::lost;  // the io thread is to find that out
     const bool reads = turn_.free() || turn_.is_of(this);
     armed_ = true;
-    sockets_.arm(polled_, reads && now.read, now.write || now.arrived || lost);  // it is writable at once
+    sockets_.arm(polled_, reads && now.read, now.write || lost);
 }
 
 void connection::disarm() {
@@ -446,11 +442,10 @@ void connection::ready() {
     armed_ = false;
     if (!line_ || is_ == state::closed) return;
     if (!turn_.free() && !turn_.is_of(this)) {  // a caller reads; but what was not sent is to be
-        const auto busy = [&] { return line_->wants().write || line_->wants().arrived; };
-        if (!busy() && line_->is() != driver::state::lost) return;
+        if (!line_->wants().write && line_->is() != driver::state::lost) return;
         line_->advance();
         take(held);
-        if (line_ && busy()) arm();
+        if (line_ && line_->wants().write) arm();
         return deliver(held);
     }
     turn_.take(this);

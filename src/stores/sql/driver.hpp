@@ -36,7 +36,6 @@ public:
     struct interest {
         bool read = false;
         bool write = false;
-        bool arrived = false;  // something can be taken already; the socket may say nothing more
     };
 
     virtual ~driver() = default;  // closes the connection without waiting for the server

@@ -38,7 +38,7 @@ public:
     bool step() {
         const auto wants = driver_->wants();
         pollfd socket{driver_->descriptor(),
-                      static_cast<short>((wants.read ? POLLIN : 0) | (wants.write || wants.arrived ? POLLOUT : 0)), 0};
+                      static_cast<short>((wants.read ? POLLIN : 0) | (wants.write ? POLLOUT : 0)), 0};
         if (::poll(&socket, 1, 20'000) <= 0) return false;
         driver_->advance();
         return true;
