@@ -209,17 +209,24 @@ void bound_claims::list(spi::reply<spi::listing> done) {
     });
 }
 
+// The server frees the lock when the connection's thread has noticed that it was killed, which takes a moment. Without its record
+// it cannot be broken a second time meanwhile.
 void bound_claims::break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) {
     using enum spi::break_answer;
     const std::string name{which.name};
-    sessions_->ask(sessions_->statements().find, {static_cast<std::int64_t>(which.counter), name, name},
-                   [this, done = std::move(done)](const sql::result& got) mutable {
+    const auto token = static_cast<std::int64_t>(which.counter);
+    sessions_->ask(sessions_->statements().find, {token, name, name},
+                   [this, token, done = std::move(done)](const sql::result& got) mutable {
                        if (!got.how.ok()) return done(unknown);
                        if (got.rows.empty()) return done(not_held);
-                       sessions_->ask(sessions_->statements().kill, {number_at(got.rows[0], 0)},
-                                      [done = std::move(done)](const sql::result& killed) mutable {
-                                          done(killed.how.ok() ? broken : unknown);
-                                      });
+                       const std::int64_t session = number_at(got.rows[0], 0);
+                       sessions_->ask(
+                           sessions_->statements().kill, {session},
+                           [this, token, session, done = std::move(done)](const sql::result& killed) mutable {
+                               if (!killed.how.ok()) return done(unknown);
+                               sessions_->ask(sessions_->statements().forget_range, {token, token, session},
+                                              [done = std::move(done)](const sql::result&) mutable { done(broken); });
+                           });
                    });
 }
 
