@@ -33,7 +33,7 @@ struct single_flight::body {
     fenced_storage& cache;
     const std::string name;
     const flight_options how;
-    companions here{};
+    companions here{how.rebuild_within};
 
     claim_options terms() const {
         return {.lease = how.rebuild_within,
@@ -88,7 +88,7 @@ std::optional<value> single_flight::body::in_turn(std::string_view key, rebuild&
             throw error(errc::would_deadlock,
                         "single_flight '" + name + "': '" + std::string(key) + "' is needed to rebuild itself");
         if (!here.await(*other, deadline)) too_late(key);
-        return other->result;
+        return here.result_of(*other);
     }
     const auto left = [&] { return deadline ? detail::until(*deadline) : detail::for_ever; };
     shared_mutex lock = lock_of(key);

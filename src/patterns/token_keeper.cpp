@@ -5,7 +5,6 @@
 #include <mortise/patterns/token_keeper.hpp>
 
 #include <charconv>
-#include <mutex>
 
 namespace mortise::inline v0 {
 namespace {
@@ -37,7 +36,6 @@ struct token_keeper::body {
     fenced_storage& storage;
     const std::string name;
     const keeper_options how;
-    std::mutex asking{};  // one refresh of this process at a time
     refresh ask;
     shared_mutex in_use{locks, name, {.require_token = true, .label = pattern}};
     shared_mutex replacing{locks, name, {.lease = how.refresh_within, .renew = renew::off, .label = pattern}};
@@ -59,7 +57,6 @@ std::optional<std::string> token_keeper::body::good(const std::string& refused) 
 
 // When it has the lock, nobody uses the old one. From the seal on nobody will, whatever becomes of this process.
 void token_keeper::body::replace(const std::string& refused) {
-    const std::scoped_lock alone{asking};
     const hold mine = replacing.acquire();
     if (good(refused)) return;  // somebody else was faster
     if (!storage.seal(key_of(), mine.token())) return;

@@ -88,19 +88,9 @@ private:
         bool asleep = false;
     };
 
-    member start(int number) {
-        await_a_quiet_moment();
-        const pid_t pid = ::fork();
-        if (pid != 0) return {number, pid};
-        take_other_stacks();
-        ::alarm(3000);
-        int status = 99;
-        try {
-            status = job_(number);
-        } catch (const std::exception& e) {
-            std::cerr << "process " << number << ": " << e.what() << std::endl;
-        }
-        ::_exit(status);
+    member start(int number) const {
+        constexpr unsigned long_enough = 3000;
+        return {number, fork_process([this, number] { return job_(number); }, long_enough)};
     }
 
     bool step(bool& well) {

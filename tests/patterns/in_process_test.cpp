@@ -116,6 +116,25 @@ TEST_F(cached_values, that_come_too_late_are_refused) {
     EXPECT_EQ(quick.get("x", [] { return std::optional{3}; }), 2);
 }
 
+// Also among threads that share one object.
+TEST_F(cached_values, are_taken_over_from_a_thread_that_hangs) {
+    cached<int> numbers{locks, storage, "numbers", {.rebuild_within = 100ms}};
+    std::latch hangs{1};
+    std::latch on{1};
+    std::jthread slow{[&] {
+        EXPECT_EQ(numbers.get("x",
+                              [&] {
+                                  hangs.count_down();
+                                  on.wait();
+                                  return std::optional{1};
+                              }),
+                  2);
+    }};
+    hangs.wait();
+    EXPECT_EQ(numbers.get("x", [] { return std::optional{2}; }), 2);
+    on.count_down();
+}
+
 TEST_F(cached_values, are_waited_for_as_long_as_said) {
     cached<int> numbers{locks, storage, "numbers", {.wait = 30ms}};
     client elsewhere{"memory:"};
@@ -434,6 +453,26 @@ TEST_F(keeper, never_replaces_what_is_in_use) {
     });
     EXPECT_EQ(void_uses, 0);
     EXPECT_GT(current, 1);
+}
+
+TEST_F(keeper, takes_over_a_refresh_that_hangs) {
+    std::atomic<int> asked = 0;
+    std::latch hangs{1};
+    std::latch on{1};
+    const auto ask = [&] {
+        const int mine = ++asked;
+        if (mine == 1) {
+            hangs.count_down();
+            on.wait();
+        }
+        return credential{"t" + std::to_string(mine), 1h};
+    };
+    token_keeper tokens{locks, storage, "provider", ask, {.refresh_within = 100ms}};
+    const auto used = [](const std::string& token) { return token; };
+    std::jthread slow{[&] { EXPECT_EQ(tokens.use(used), "t2"); }};
+    hangs.wait();
+    EXPECT_EQ(tokens.use(used), "t2");
+    on.count_down();
 }
 
 // The refresher died after it had asked: the old one may be void.

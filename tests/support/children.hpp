@@ -76,24 +76,27 @@ inline void take_other_stacks() {
     ::pthread_attr_destroy(&usual);
 }
 
-// A child that runs `work` and exits with its answer; 99 after an exception. Killed when the object goes, and by an alarm
-// of its own if the test itself hangs.
+// Forks a process that runs `work` and exits with its answer; 99 after an exception. An alarm of its own ends it if the test
+// itself hangs.
+inline pid_t fork_process(const std::function<int()>& work, unsigned alarm_after = 100) {
+    await_a_quiet_moment();
+    const pid_t pid = ::fork();
+    if (pid != 0) return pid;
+    take_other_stacks();
+    ::alarm(alarm_after);
+    int status = 99;
+    try {
+        status = work();
+    } catch (const std::exception& e) {
+        std::cerr << "child: " << e.what() << std::endl;
+    }
+    ::_exit(status);
+}
+
+// Killed when the object goes.
 class child {
 public:
-    explicit child(const std::function<int()>& work) {
-        await_a_quiet_moment();
-        pid_ = ::fork();
-        if (pid_ != 0) return;
-        take_other_stacks();
-        ::alarm(100);
-        int status = 99;
-        try {
-            status = work();
-        } catch (const std::exception& e) {
-            std::cerr << "child: " << e.what() << std::endl;
-        }
-        ::_exit(status);
-    }
+    explicit child(const std::function<int()>& work) : pid_(fork_process(work)) {}
     ~child() {
         if (pid_ <= 0) return;
         ::kill(pid_, SIGKILL);

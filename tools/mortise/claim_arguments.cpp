@@ -4,6 +4,8 @@
 #include "settings.hpp"
 #include "text.hpp"
 
+#include <algorithm>
+
 #include <unistd.h>
 
 namespace command {
@@ -43,6 +45,11 @@ std::vector<option> claim_options_and(std::vector<option> own) {
                              {0, "no-renew", "", "never renew: the lock ends with its lease"},
                              {0, "label", "TEXT", "shown to waiters; default: the program's name"}});
     return own;
+}
+
+std::vector<option> without(std::vector<option> all, std::initializer_list<std::string_view> names) {
+    std::erase_if(all, [&](const option& each) { return std::ranges::find(names, each.name) != names.end(); });
+    return all;
 }
 
 mortise::claim claim_of(const request& asked) {

@@ -6,13 +6,18 @@
 #include <mortise/claim.hpp>
 #include <mortise/client.hpp>
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace command {
 
 // -n, -w, -s, -x, --permits, -E, --lease, --no-renew and --label, and those of the verb itself.
 std::vector<option> claim_options_and(std::vector<option> own);
+
+// Without those that a verb has no use for.
+std::vector<option> without(std::vector<option> all, std::initializer_list<std::string_view> names);
 
 // The claim that NAME and these options describe; a mutex by default. Without --label it has the configuration's label. Throws
 // failure(usage).

@@ -17,8 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 std::vector<option> detached_options() {
-    std::vector<option> all = claim_options_and({});
-    std::erase_if(all, [](const option& each) { return each.name == "no-renew"; });
+    std::vector<option> all = without(claim_options_and({}), {"no-renew"});
     for (option& each : all)
         if (each.name == "lease") each.help = "how long the lock lasts; default 30 s";
     return all;

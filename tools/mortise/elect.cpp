@@ -18,11 +18,8 @@ constexpr std::chrono::milliseconds before_the_next_try = 1s;
 
 std::vector<option> options_of_elect() {
     std::vector<option> all =
-        claim_options_and({{'c', "command", "", "COMMAND is one argument for sh -c"}, metrics_option});
-    std::erase_if(all, [](const option& each) {
-        return each.name == "nonblock" || each.name == "wait" || each.name == "shared" || each.name == "exclusive" ||
-               each.name == "permits" || each.name == "conflict-exit-code" || each.name == "no-renew";
-    });
+        without(claim_options_and({{'c', "command", "", "COMMAND is one argument for sh -c"}, metrics_option}),
+                {"nonblock", "wait", "shared", "exclusive", "permits", "no-renew", "conflict-exit-code"});
     for (option& each : all)
         if (each.name == "lease") each.help = "how soon a leader that cannot be reached is replaced";
     return all;

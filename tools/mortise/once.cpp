@@ -19,13 +19,10 @@ using std::chrono::nanoseconds;
 
 std::vector<option> options_of_once() {
     std::vector<option> all =
-        claim_options_and({{0, "every", "T", "the period: 1h, 30m, 1d is 24h; at most 24 h less the slack"},
-                           {0, "slack", "T", "how much earlier the next may begin; default a tenth"},
-                           {'c', "command", "", "COMMAND is one argument for sh -c"}});
-    std::erase_if(all, [](const option& each) {
-        return each.name == "nonblock" || each.name == "wait" || each.name == "shared" || each.name == "exclusive" ||
-               each.name == "permits" || each.name == "no-renew";
-    });
+        without(claim_options_and({{0, "every", "T", "the period: 1h, 30m, 1d is 24h; at most 24 h less the slack"},
+                                   {0, "slack", "T", "how much earlier the next may begin; default a tenth"},
+                                   {'c', "command", "", "COMMAND is one argument for sh -c"}}),
+                {"nonblock", "wait", "shared", "exclusive", "permits", "no-renew"});
     for (option& each : all)
         if (each.name == "conflict-exit-code") each.help = "exit N instead of 0 if another node has run it";
     return all;

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -30,7 +31,7 @@ struct keeper_options {
     // How long before its end a credential is replaced. Unset: a tenth of its validity.
     std::optional<std::chrono::nanoseconds> ahead{};
 
-    // A refresh that takes longer is taken over.
+    // A refresh that takes longer is taken over, by another thread of this process too: it may then be called twice at once.
     std::chrono::nanoseconds refresh_within = std::chrono::seconds{30};
 };
 
