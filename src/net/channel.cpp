@@ -75,7 +75,7 @@ void channel::flush(lock& held) {
         held.lock();
         if (to != transport_) return;  // it broke meanwhile: what was sent has failed, and others are sending
         if (sent.is == transport::status::failed || sent.is == transport::status::closed) {
-            doom({errc::unreachable, to_.reason(sent)});
+            doom(to_.broken(sent));
             break;
         }
         if (!rest.empty()) {

@@ -8,9 +8,13 @@ std::string destination::reason(const transport::result& failed) const {
     return failed.why.empty() ? called + " closed the connection" : failed.why;
 }
 
+trouble destination::broken(const transport::result& failed) const {
+    if (failed.hopeless) return {errc::denied, failed.why, true};
+    return {errc::unreachable, reason(failed)};
+}
+
 trouble destination::end_of_stream(const transport::result& ended, bool proven) const {
-    if (ended.hopeless) return {errc::denied, ended.why, true};
-    if (proven || tls.on) return {errc::unreachable, reason(ended)};
+    if (ended.hopeless || proven || tls.on) return broken(ended);
     return {errc::unreachable, reason(ended) + " before it said anything; if it speaks TLS, " + tls.if_needed, false,
             trouble::remedy::told, true};
 }

@@ -22,6 +22,8 @@ struct destination {
     std::chrono::nanoseconds timeout = std::chrono::seconds{2};  // of a connection attempt
 
     std::string reason(const transport::result& failed) const;
+    // Why it cannot be read or written any more.
+    trouble broken(const transport::result& failed) const;
     // Why a connection ended. `proven`: the server was what it should be.
     trouble end_of_stream(const transport::result& ended, bool proven) const;
     // It does not answer.

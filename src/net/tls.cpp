@@ -93,6 +93,7 @@ private:
     static int judge(int accepted, X509_STORE_CTX* chain);
     int moved(BIO* through, const result& how);
     result result_of(int returned);
+    result refusal_behind(const result& broken);
     result agreed() const;
 
     const std::unique_ptr<transport> under_;
@@ -100,6 +101,7 @@ private:
     const peer_name wanted_;
     const tls_settings how_;
     bool connected_ = false;
+    bool answered_ = false;
 
     mutable std::mutex mutex_;  // an SSL object is for one thread at a time, even for reading and writing
     SSL* ssl_;
@@ -233,8 +235,23 @@ transport::result tls::read(std::span<char> into) {
     ERR_clear_error();
     std::size_t got = 0;
     const int returned = SSL_read_ex(ssl_, into.data(), into.size(), &got);
-    if (returned == 1) return {.bytes = got};
-    return result_of(returned);
+    if (returned != 1) return result_of(returned);
+    answered_ = true;
+    return {.bytes = got};
+}
+
+// With TLS 1.3 our handshake is done before the server has seen our certificate. If it refuses that, it sends an alert and
+// closes, and our first write may meet the reset before anybody has read the alert.
+transport::result tls::refusal_behind(const result& broken) {
+    if (answered_ || broken.is != status::failed) return broken;
+    char ignored[1];
+    std::size_t got = 0;
+    ERR_clear_error();
+    below_ = {};
+    const int returned = SSL_read_ex(ssl_, ignored, sizeof ignored, &got);
+    if (returned == 1) return broken;
+    const result last = result_of(returned);
+    return last.hopeless ? last : broken;
 }
 
 transport::result tls::write(std::string_view bytes) {
@@ -243,7 +260,7 @@ transport::result tls::write(std::string_view bytes) {
     std::size_t put = 0;
     const int returned = SSL_write_ex(ssl_, bytes.data(), bytes.size(), &put);
     if (returned == 1) return {.bytes = put};
-    return result_of(returned);
+    return refusal_behind(result_of(returned));
 }
 
 }  // namespace

@@ -223,8 +223,10 @@ void connection::established(lock& held) {
     const net::transport::result answer = to->write(bytes);  // a fresh socket takes more than this
     held.lock();
     if (to != transport_) return;
-    if (answer.is != net::transport::status::done || answer.bytes != bytes.size())
-        broke(held, {errc::unreachable, answer.why.empty() ? "takes no greeting" : answer.why});
+    if (answer.is == net::transport::status::failed || answer.is == net::transport::status::closed)
+        broke(held, to_.broken(answer));
+    else if (answer.is != net::transport::status::done || answer.bytes != bytes.size())
+        broke(held, {errc::unreachable, "takes no greeting"});
 }
 
 // False: the connection is gone.
