@@ -114,7 +114,12 @@ void bound_sessions::take(action wanted, unique_function<void(taken)> done) {
     auto ended = [this, where = what->where, done = std::move(done)](taken how) mutable {
         {
             const std::scoped_lock guard{mutex_};
-            all_.at(where).waiting = false;
+            session& one = all_.at(where);
+            one.waiting = false;
+            if (one.stopped != 0) {
+                one.when_stopped = [how = std::move(how), done = std::move(done)]() mutable { done(std::move(how)); };
+                return;
+            }
         }
         done(std::move(how));
     };
@@ -194,34 +199,49 @@ void bound_sessions::stamp(const action& what, unique_function<void(taken)> done
         });
 }
 
-// A late KILL QUERY does no harm: the connection is not used again before the wait has ended, and what follows then frees the
-// lock and may be repeated.
+// A KILL QUERY that comes after the wait has ended hits the next statement. So the connection is not used before it was answered,
+// and what is run then frees the lock and may be repeated.
 void bound_sessions::stop(place where) {
     std::int64_t number = 0;
     std::uint64_t which = 0;
     {
         const std::scoped_lock guard{mutex_};
-        const session& one = all_.at(where);
+        session& one = all_.at(where);
+        if (!one.waiting) return;
         number = one.number;
-        which = one.waits;
+        which = one.stopped = one.waits;
     }
     const auto drop = [this, where, which] {
         std::shared_ptr<sql::connection> line;
         {
             const std::scoped_lock guard{mutex_};
             const session& one = all_.at(where);
-            if (!one.waiting || one.waits != which) return;
+            if ((!one.waiting && one.stopped == 0) || one.waits != which) return;
             line = one.line;
         }
         line->drop();
+        stop_answered(where, which);
     };
     if (number == 0) return drop();
     context_.clock.at(context_.clock.now() + stop_time, [weak = weak_from_this(), drop] {
         if (const auto self = weak.lock()) drop();
     });
-    shared_->run(says_.stop, {number}, [drop](const sql::result& got) {
+    shared_->run(says_.stop, {number}, [this, where, which, drop](const sql::result& got) {
         if (!got.how.ok()) drop();
+        stop_answered(where, which);
     });
+}
+
+void bound_sessions::stop_answered(place where, std::uint64_t which) {
+    unique_function<void()> next;
+    {
+        const std::scoped_lock guard{mutex_};
+        session& one = all_.at(where);
+        if (one.stopped != which) return;
+        one.stopped = 0;
+        next = std::move(one.when_stopped);
+    }
+    if (next) next();
 }
 
 // ---- freeing it
@@ -287,8 +307,12 @@ void bound_sessions::forget_dead(std::uint64_t before) {
 // ---- others
 
 void bound_sessions::ping(place where, unique_function<void(std::optional<std::int64_t>)> done) {
-    line_of(where)->run(says_.who, {},
-                        [done = std::move(done)](const sql::result& got) mutable { done(number_in(got)); });
+    line_of(where)->run(says_.who, {}, [this, where, done = std::move(done)](const sql::result& got) mutable {
+        if (got.how.is != kind::conflict) return done(number_in(got));
+        line_of(where)->run(says_.who, {}, [done = std::move(done)](const sql::result& again) mutable {
+            done(number_in(again));
+        });
+    });
 }
 
 void bound_sessions::ask(const sql::statement& what, sql::values bound, unique_function<void(sql::result)> done) {

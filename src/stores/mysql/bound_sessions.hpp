@@ -60,6 +60,8 @@ private:
         spi::time_point swept{};
         std::uint64_t waits = 0;  // how many have begun
         bool waiting = false;
+        std::uint64_t stopped = 0;             // the wait that a KILL QUERY is on its way for
+        unique_function<void()> when_stopped;  // what follows a wait that ended before its KILL QUERY was answered
     };
 
     std::shared_ptr<sql::connection> connect(place where);
@@ -70,6 +72,7 @@ private:
               const sql::result& got, unique_function<void(taken)> done);
     void run_free(const shared_action& what, unique_function<void()> done);
     void make_schema(std::size_t next, unique_function<void(const sql::outcome&)> done);
+    void stop_answered(place where, std::uint64_t which);
     taken failed(const sql::outcome& how) const;
     void note_token(place where, std::int64_t number, std::uint64_t token);
     void sweep(place where);

@@ -82,6 +82,7 @@ kind kind_of(unsigned number) {
         case 1203:
         case 1226:
         case 1461:
+        case 1467:  // no AUTO_INCREMENT number: none is left, or a KILL QUERY came while it was taken
             return kind::exhausted;
         default:
             return ends_connection(number) ? kind::unsure : kind::refused;
