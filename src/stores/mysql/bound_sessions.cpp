@@ -309,9 +309,8 @@ void bound_sessions::forget_dead(std::uint64_t before) {
 void bound_sessions::ping(place where, unique_function<void(std::optional<std::int64_t>)> done) {
     line_of(where)->run(says_.who, {}, [this, where, done = std::move(done)](const sql::result& got) mutable {
         if (got.how.is != kind::conflict) return done(number_in(got));
-        line_of(where)->run(says_.who, {}, [done = std::move(done)](const sql::result& again) mutable {
-            done(number_in(again));
-        });
+        line_of(where)->run(says_.who, {},
+                            [done = std::move(done)](const sql::result& again) mutable { done(number_in(again)); });
     });
 }
 
