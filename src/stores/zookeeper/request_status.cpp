@@ -30,6 +30,8 @@ request_status request_status::of(int code) {
         case ZTHROTTLEDOP:
         case ZCLOSING:
         case ZSYSTEMERROR:
+        case ZRUNTIMEINCONSISTENCY:  // replies were lost on the way, or are not ZooKeeper's; the C client reconnects
+        case ZMARSHALLINGERROR:
             return {unsure, code};
         case ZSESSIONEXPIRED:
         case ZINVALIDSTATE:

@@ -64,7 +64,8 @@ TEST_F(zookeeper_trouble, a_server_that_keeps_an_answer_to_itself_is_asked_again
     EXPECT_GT(network_.bytes_seen(way::to_server), sent) << "a server that has overslept it wakes up only so";
     network_.swallow(way::to_client, false);
     network_.cut();
-    EXPECT_TRUE(waits.get());
+    const attempt got = waits.get();
+    EXPECT_TRUE(got) << got.refusal().describe();
 }
 
 TEST_F(zookeeper_trouble, a_listing_that_is_cut_off_is_none) {
