@@ -76,7 +76,9 @@ compare:
 scenarios:
 	@./test -N >/dev/null
 	@MORTISE_STORM_SCALE=200 MORTISE_STOCK_SVG=docs/sharded_stock.svg build/tests/patterns_tests
-	@MORTISE_STORM_SCALE=1 build/tests/command_tests --gtest_filter='elect_*:once_*'
+	@MORTISE_STORM_SCALE=200 build/tests/command_tests --gtest_filter='elect_*:once_*'
+	@LD_PRELOAD=$(CURDIR)/build/tests/libwall_clock_shim.so MORTISE_TEST_WALL=spread=1800 \
+		build/tests/patterns_tests --gtest_filter='*credentials*'
 
 # host: beside flock(2), a robust mutex and a futex ping-pong.
 bench:

@@ -32,6 +32,7 @@ endfunction()
 # The shim's own test, and what a clock that jumps could hide from.
 mortise_add_wall_clock_test(support_wall_clock_off support_tests offset=3600 --gtest_filter=wall_clock.*)
 mortise_add_wall_clock_test(support_wall_clock_jumping support_tests jump=3600 --gtest_filter=wall_clock.*)
+mortise_add_wall_clock_test(support_wall_clock_spread support_tests spread=3600 --gtest_filter=wall_clock.*)
 mortise_add_wall_clock_test(store_host_wall_clock_off store_host_tests offset=3600 --gtest_filter=host_tokens.*)
 
 # What can notice a wall clock, and why nothing else can: docs/decisions/0034. Where tokens are made from the wall clock, all

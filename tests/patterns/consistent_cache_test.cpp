@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 constexpr auto lease = 300ms;
 constexpr auto nap = 500ms;
 constexpr int keys = 4;
+constexpr std::size_t most_values = 250'000;  // of a key
 
 // Stands still or dies now and then, where it hurts most: between what it read and what it writes.
 class unsteady final : public fenced_storage {
@@ -77,13 +78,16 @@ protected:
         std::atomic<int> stale;
         std::atomic<int> writes;
         std::atomic<int> refused;
+        std::atomic<int> lost;  // acknowledged, and written once more by somebody who did not see it
+        std::array<std::array<std::atomic<bool>, most_values>, keys> written;
     };
     const shared_page<counts> seen{};
 
-    // Each value is one more than the last; so a read is stale if it is less than what was acknowledged before it began.
-    void work(consistent_cache<std::int64_t>& cache, int operations, unsigned seed) {
+    // Each value is one more than the last. So a read is stale if it is less than what was acknowledged before it began, and a
+    // write is lost if a second one with the same value is acknowledged.
+    void work(consistent_cache<std::int64_t>& cache, int operations, int enough, unsigned seed) {
         std::minstd_rand dice{seed};
-        while (seen->begun++ < operations) {
+        while (seen->begun++ < operations && seen->stale < enough) {
             const std::size_t key = dice() % keys;
             const std::string name = "k" + std::to_string(key);
             std::atomic<std::int64_t>& acknowledged = seen->acknowledged[key];
@@ -103,12 +107,19 @@ protected:
                 continue;
             }
             ++seen->writes;
+            seen->lost += seen->written[key].at(static_cast<std::size_t>(mine)).exchange(true);
             for (std::int64_t now = acknowledged; now < mine && !acknowledged.compare_exchange_weak(now, mine);)
                 continue;
         }
     }
 
-    bool run(int operations, bool seals, int stop_every, int die_every) {
+    // The same with the seal and without it; but without it only for as long as it takes to show a stale read.
+    bool run(bool seals) {
+        const int usual = in_mariadb() ? 500 : 5'000;
+        const int operations = seals ? static_cast<int>(scale(static_cast<std::uint64_t>(usual))) : 50 * usual;
+        const int stop_every = in_mariadb() ? 40 : 150;
+        const int die_every = 2 * stop_every;
+        const int enough = seals ? operations : 1;
         crew all{8,
                  [&](int number) {
                      const std::unique_ptr<fenced_storage> cache{data_server::open(prefix() + "cache:")};
@@ -118,14 +129,15 @@ protected:
                      unsteady shaky_database{*database, seals, stop_every, die_every, seed + 1};
                      client locks{where_locks_are(), {.lease = lease}};
                      consistent_cache<std::int64_t> both{locks, shaky_cache, shaky_database, "prices", {.keep = 20ms}};
-                     work(both, operations, seed + 2);
+                     work(both, operations, enough, seed + 2);
                      return 0;
                  },
                  nap};
         const bool well = all.finish(45min);
         std::cout << seen->reads << " reads, " << seen->writes << " writes, " << seen->refused << " refused, "
-                  << all.stops() << " stops, " << all.deaths() << " deaths, " << seen->stale << " stale reads\n";
-        EXPECT_GT(all.stops(), 0);
+                  << all.stops() << " stops, " << all.deaths() << " deaths, " << seen->stale << " stale reads, "
+                  << seen->lost << " lost writes\n";
+        EXPECT_TRUE(!seals || all.stops() > 0);
         return well;
     }
 };
@@ -133,15 +145,13 @@ INSTANTIATE_TEST_SUITE_P(locks_on, read_and_write, ::testing::Values("host", "re
                          [](const auto& which) { return std::string(which.param); });
 
 TEST_P(read_and_write, never_shows_what_was_overwritten) {
-    const std::uint64_t operations = scale(in_mariadb() ? 500 : 5'000);
-    const int seldom = in_mariadb() ? 40 : 150;
-    EXPECT_TRUE(run(static_cast<int>(operations), true, seldom, 2 * seldom));
+    EXPECT_TRUE(run(true));
     EXPECT_EQ(seen->stale, 0);
+    EXPECT_EQ(seen->lost, 0);
 }
 
 TEST_P(read_and_write, does_without_the_seal) {
-    if (in_mariadb()) GTEST_SKIP() << "its writes are slow, and the others show it";
-    EXPECT_TRUE(run(5'000, false, 40, 0));
+    EXPECT_TRUE(run(false));
     EXPECT_GT(seen->stale, 0) << "the checker has no teeth";
 }
 

@@ -3,6 +3,7 @@
 //   MORTISE_TEST_WALL=offset=3600   the wall clock is an hour ahead (negative: behind)
 //   MORTISE_TEST_WALL=jump=3600     every reading leaps ahead or back in turn, by half an hour to an hour; which, is
 //                                   pseudo-random but the same in every run
+//   MORTISE_TEST_WALL=spread=3600   every process has a clock of its own, at most so far ahead or behind
 //   MORTISE_TEST_WALL=file=PATH     as far ahead as the file says, now: eight bytes, seconds (support/movable_clock.hpp)
 //
 // Only the wall clocks lie; monotonic, boot and CPU clocks are left alone. These functions may be called before the
@@ -20,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum mode { unread, honest, offset, jump, file };
+enum mode { unread, honest, offset, jump, spread, file };
 
 // Two threads that read the environment at once write the same values.
 static _Atomic int mode_now = unread;
@@ -34,6 +35,7 @@ static int read_mode(void) {
     int found = honest;
     if (told != NULL && strncmp(told, "offset=", 7) == 0) found = offset;
     if (told != NULL && strncmp(told, "jump=", 5) == 0) found = jump;
+    if (told != NULL && strncmp(told, "spread=", 7) == 0) found = spread;
     if (told != NULL && strncmp(told, "file=", 5) == 0) {
         const int fd = (int)syscall(SYS_openat, AT_FDCWD, told + 5, O_RDONLY | O_CLOEXEC);
         void* page = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
@@ -61,6 +63,7 @@ static int64_t error_now(void) {
     if (mode == file) return atomic_load(atomic_load(&in_file));
     const int64_t most = atomic_load(&seconds);
     if (mode == offset || most <= 0) return most;
+    if (mode == spread) return (int64_t)(scramble((uint64_t)syscall(SYS_getpid)) % (2 * (uint64_t)most + 1)) - most;
     const uint64_t n = atomic_fetch_add(&readings, 1);
     const int64_t size = most - (int64_t)(scramble(n) % ((uint64_t)most / 2 + 1));
     return n % 2 == 0 ? size : -size;

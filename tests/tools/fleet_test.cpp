@@ -3,6 +3,7 @@
 #include "stores/redis/servers/single.hpp"
 #include "support/tcp_proxy.hpp"
 
+#include <mortise/boot_clock.hpp>
 #include <mortise/client.hpp>
 #include <mortise/error.hpp>
 
@@ -16,6 +17,7 @@
 namespace command {
 namespace {
 
+using mortise::boot_clock;
 using mortise::testing::scale;
 using mortise::testing::tcp_proxy;
 using ::testing::HasSubstr;
@@ -59,23 +61,48 @@ TEST_F(once_command, needs_a_period_that_makes_sense) {
     EXPECT_THAT(mortise({"once", "--store", "memory:", "--every", "1h", "x", "--", "true"}).err, HasSubstr("memory:"));
 }
 
+// Twenty machines' cron, whose clocks differ by up to a sixtieth of the period: a minute of an hour.
+TEST_F(once_command, runs_once_in_each_window_of_a_fleet) {
+    const bool in_full = scale(1) > 1;
+    const std::size_t windows = std::min<std::size_t>(100, scale(2));
+    const int nodes = in_full ? 20 : 4;
+    const std::chrono::milliseconds period = in_full ? 3s : 1s;
+    const auto begin = boot_clock::now() + 200ms;
+    const auto milliseconds = [](std::chrono::milliseconds some) { return std::to_string(some.count()) + "ms"; };
+    const auto cron = [&](int node) {
+        for (std::size_t window = 0; window < windows; ++window) {
+            ::alarm(60);
+            const auto when = begin + period * window + period / 60 * node / nodes;
+            std::this_thread::sleep_for(when - boot_clock::now());
+            const int code = mortise({"once", "--every", milliseconds(period), "--slack", milliseconds(period / 2),
+                                      "report", "--", "sh", "-c",
+                                      "echo " + std::to_string(window) + " >> " + (scratch_ / "runs")})
+                                 .code;
+            if (code != 0) return code;
+        }
+        return 0;
+    };
+    std::vector<child> all;
+    for (int node = 0; node < nodes; ++node) all.emplace_back([&cron, node] { return cron(node); });
+    for (child& each : all) EXPECT_EQ(each.wait(600s), 0);
+    std::string one_in_each;
+    for (std::size_t window = 0; window < windows; ++window) one_in_each += std::to_string(window) + "\n";
+    EXPECT_EQ(content(scratch_ / "runs"), one_in_each);
+}
+
 class elect_command : public command_suite {
 protected:
+    line node(int number, const std::string& script) const {
+        return {"elect", "--lease", "2s", "-v", "--label", "node " + std::to_string(number), "leader",
+                "--",    "sh",      "-c", script};
+    }
     // A leader's command: notes its node, its process and its term, and that nobody else's runs.
     line node(int number) const {
-        const std::string alone = scratch_ / "alone";
-        return {"elect",
-                "--lease",
-                "2s",
-                "-v",
-                "--label",
-                "node " + std::to_string(number),
-                "leader",
-                "--",
-                "sh",
-                "-c",
-                "exec 9>" + alone + "; flock -n 9 || echo overlap >> " + (scratch_ / "bad") + "; echo " +
-                    std::to_string(number) + " $$ $MORTISE_TOKEN >> " + (scratch_ / "terms") + "; exec sleep 600"};
+        return node(number, "exec 9>" + (scratch_ / "alone") + "; flock -n 9 || echo overlap >> " + (scratch_ / "bad") +
+                                "; " + note(number) + "; exec sleep 600");
+    }
+    std::string note(int number) const {
+        return "echo " + std::to_string(number) + " $$ $MORTISE_TOKEN >> " + (scratch_ / "terms");
     }
     struct term {
         int node = -1;
@@ -100,6 +127,9 @@ protected:
         const std::vector<term> all = terms();
         EXPECT_TRUE(std::ranges::is_sorted(all, {}, &term::token));
     }
+    // How often each kind of trouble is made; all of them if the tests run in full.
+    static std::size_t rounds(std::uint64_t usual) { return std::min<std::uint64_t>(50, scale(usual)); }
+
     // The guardian of a leader: the parent of its command.
     static pid_t parent_of(pid_t process) {
         std::istringstream in{content("/proc/" + std::to_string(process) + "/stat")};
@@ -116,8 +146,8 @@ protected:
 TEST_F(elect_command, one_leads_after_the_other_and_never_two) {
     std::map<int, child> nodes;
     for (int i = 0; i < 3; ++i) nodes.emplace(i, start(node(i)));
-    const std::size_t rounds = std::max<std::size_t>(6, std::min<std::uint64_t>(50, scale(50)));
-    for (std::size_t round = 1; round <= rounds; ++round) {
+    const std::size_t most = std::max<std::size_t>(6, rounds(50));
+    for (std::size_t round = 1; round <= most; ++round) {
         const term leads = await_term(round);
         ASSERT_GE(leads.node, 0);
         if (round % 2 == 0) {
@@ -127,7 +157,7 @@ TEST_F(elect_command, one_leads_after_the_other_and_never_two) {
         nodes.erase(leads.node);
         nodes.emplace(leads.node, start(node(leads.node)));
     }
-    await_term(rounds + 1);
+    await_term(most + 1);
     expect_no_overlap();
 }
 
@@ -165,14 +195,48 @@ TEST_F(elect_command, steps_down_in_time_when_it_is_cut_off) {
         ::setenv("MORTISE_STORE", ("redis://127.0.0.1:" + std::to_string(networks.back().port())).c_str(), 1);
         nodes.push_back(start(node(i)));
     }
-    for (std::size_t round = 1; round <= 3; ++round) {
+    for (std::size_t round = 1; round <= rounds(2); ++round) {
         const term leads = await_term(round);
         ASSERT_GE(leads.node, 0);
-        networks[static_cast<std::size_t>(leads.node)].freeze();
-        await_term(round + 1);
-        networks[static_cast<std::size_t>(leads.node)].thaw();
+        tcp_proxy& network = networks[static_cast<std::size_t>(leads.node)];
+        if (round % 2 == 0) {
+            network.freeze();
+            await_term(round + 1);
+            network.thaw();
+        } else {
+            network.refuse();
+            network.cut();
+            await_term(round + 1);
+            network.accept();
+        }
     }
     expect_no_overlap();
+}
+
+// All processes of a node stand still for longer than the lease, as those of a machine that sleeps. When they go on, the guardian
+// ends the command; what a command does before that, a resource must refuse by its token.
+TEST_F(elect_command, ends_the_command_of_a_leader_that_stood_still) {
+    const std::string acts = "; while :; do echo $MORTISE_TOKEN >> " + (scratch_ / "acts") + "; sleep 0.01; done";
+    std::deque<child> nodes;
+    for (int i = 0; i < 2; ++i) nodes.push_back(start(node(i, note(i) + acts)));
+    for (std::size_t round = 1; round <= rounds(1); ++round) {
+        const term leads = await_term(round);
+        ASSERT_GE(leads.node, 0);
+        const pid_t guardian = parent_of(leads.command);
+        const pid_t wrapper = nodes[static_cast<std::size_t>(leads.node)].pid();
+        ::kill(guardian, SIGSTOP);  // alone: the wrapper has it go on
+        ::kill(wrapper, SIGSTOP);
+        ::kill(guardian, SIGSTOP);
+        ::kill(-leads.command, SIGSTOP);
+        await_term(round + 1);
+        ::kill(guardian, SIGCONT);
+        ::kill(wrapper, SIGCONT);
+        EXPECT_TRUE(eventually([&] { return ::kill(leads.command, 0) != 0; }, 30s)) << "round " << round;
+    }
+    std::istringstream lines{content(scratch_ / "acts")};
+    std::vector<std::uint64_t> tokens{std::istream_iterator<std::uint64_t>(lines), {}};
+    EXPECT_TRUE(std::ranges::is_sorted(tokens)) << "a leader acted in another's term";
+    EXPECT_GE(tokens.size(), rounds(1));
 }
 
 }  // namespace
