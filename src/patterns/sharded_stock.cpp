@@ -9,13 +9,15 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <random>
 
 namespace mortise::inline v0 {
 namespace {
 
 using patterns::stock_segment;
 
-constexpr int most_tries = 3;  // to write what a storage did not acknowledge
+constexpr int most_tries = 3;             // to write what a storage did not acknowledge
+constexpr std::int64_t least_share = 16;  // of a segment, that is worth being moved there
 
 }  // namespace
 
@@ -40,9 +42,12 @@ struct sharded_stock::body {
     stock_segment visit(std::size_t which, Change&& change);
     void deliver(std::size_t from, const stock_segment::transfer& what);
     void gather(std::int64_t count, std::size_t to);
-    std::vector<std::size_t> from(std::size_t home) const;
-    std::vector<std::size_t> promising_first(std::size_t home) const;
-    bool take(std::size_t home, std::int64_t count, unique_function<void()>& inside);
+    void spread(std::int64_t count, std::size_t from);
+    std::size_t home_of(std::string_view key) const;
+    std::vector<std::size_t> order_for(std::string_view key) const;
+    std::vector<std::size_t> promising_first(std::string_view key) const;
+    bool take(std::string_view key, std::int64_t count, unique_function<void()>& inside);
+    std::size_t add(std::string_view key, std::int64_t count);
 };
 
 hold sharded_stock::body::lock(std::size_t which) const {
@@ -119,26 +124,58 @@ void sharded_stock::body::gather(std::int64_t count, std::size_t to) {
     }
 }
 
-std::vector<std::size_t> sharded_stock::body::from(std::size_t home) const {
+// The same share to each segment, so that they sell side by side. What cannot be moved now sells where it is.
+void sharded_stock::body::spread(std::int64_t count, std::size_t from) {
+    const std::int64_t share = count / static_cast<std::int64_t>(size());
+    if (share < least_share) return;
+    try {
+        for (std::size_t to = 0; to < size(); ++to) {
+            if (to == from) continue;
+            visit(to, [](const stock_segment&) { return false; });  // nothing is sent to whom nobody can reach
+            const stock_segment seen = visit(from, [&](stock_segment& one) {
+                if (one.outgoing || one.amount < share) return false;
+                one.send(share, to);
+                return true;
+            });
+            if (seen.outgoing) deliver(from, *seen.outgoing);
+        }
+    } catch (const std::exception&) {
+        return;
+    }
+}
+
+std::size_t sharded_stock::body::home_of(std::string_view key) const {
+    const auto last = key.find_last_not_of("0123456789");
+    const std::string_view digits = last == key.npos ? key : key.substr(last + 1);
+    if (how.by == choice::hash || digits.empty()) return patterns::hash_of(key) % size();
+    std::size_t rest = 0;
+    for (const char each : digits) rest = (rest * 10 + static_cast<std::size_t>(each - '0')) % size();
+    return rest;
+}
+
+// Its own first; then the others, for each key in another order, so that the buyers of an empty one do not all go to the same.
+std::vector<std::size_t> sharded_stock::body::order_for(std::string_view key) const {
     std::vector<std::size_t> order(size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(home), order.end());
+    std::swap(order.front(), order[home_of(key)]);
+    std::minstd_rand dice{static_cast<std::minstd_rand::result_type>(patterns::hash_of(key) >> 20)};
+    std::shuffle(order.begin() + 1, order.end(), dice);
     return order;
 }
 
-std::vector<std::size_t> sharded_stock::body::promising_first(std::size_t home) const {
-    std::vector<std::size_t> order = from(home);
+std::vector<std::size_t> sharded_stock::body::promising_first(std::string_view key) const {
+    std::vector<std::size_t> order = order_for(key);
     std::stable_partition(order.begin(), order.end(), [&](std::size_t which) { return !unpromising[which]; });
     return order;
 }
 
 // Sold out, if two rounds in a row find too little and nothing has moved between them: what moves could be missed at both ends.
-bool sharded_stock::body::take(std::size_t home, std::int64_t count, unique_function<void()>& inside) {
+bool sharded_stock::body::take(std::string_view key, std::int64_t count, unique_function<void()>& inside) {
     std::vector<stock_segment> last;
     for (;;) {
         std::vector<stock_segment> seen(size());
         std::exception_ptr unreachable;
-        for (const std::size_t which : promising_first(home)) {
+        for (const std::size_t which : promising_first(key)) {
             bool enough = false;
             try {
                 seen[which] = visit(which, [&](stock_segment& one) {
@@ -167,6 +204,26 @@ bool sharded_stock::body::take(std::size_t home, std::int64_t count, unique_func
     }
 }
 
+// To which segment.
+std::size_t sharded_stock::body::add(std::string_view key, std::int64_t count) {
+    std::exception_ptr unreachable;
+    for (const std::size_t which : order_for(key)) {
+        bool reached = false;
+        try {
+            visit(which, [&](stock_segment& one) {
+                reached = true;
+                one.amount += count;
+                return true;
+            });
+            return which;
+        } catch (...) {
+            if (reached) throw;  // it may have been added
+            unreachable = std::current_exception();
+        }
+    }
+    std::rethrow_exception(unreachable);
+}
+
 sharded_stock::sharded_stock(std::vector<segment> segments, std::string name)
     : sharded_stock(std::move(segments), std::move(name), options{}) {}
 
@@ -180,37 +237,17 @@ sharded_stock::sharded_stock(std::vector<segment> segments, std::string name, op
 sharded_stock::~sharded_stock() = default;
 
 std::size_t sharded_stock::segment_of(std::string_view key) const noexcept {
-    const auto last = key.find_last_not_of("0123456789");
-    const std::string_view digits = last == key.npos ? key : key.substr(last + 1);
-    if (body_->how.by == choice::hash || digits.empty()) return patterns::hash_of(key) % body_->size();
-    std::size_t rest = 0;
-    for (const char each : digits) rest = (rest * 10 + static_cast<std::size_t>(each - '0')) % body_->size();
-    return rest;
+    return body_->home_of(key);
 }
 
 bool sharded_stock::take(std::string_view key, std::int64_t count, unique_function<void()> inside) {
     if (count <= 0) throw error(errc::invalid_option, "sharded_stock '" + body_->name + "': take at least one");
-    return body_->take(segment_of(key), count, inside);
+    return body_->take(key, count, inside);
 }
 
 void sharded_stock::add(std::string_view key, std::int64_t count) {
     if (count <= 0) throw error(errc::invalid_option, "sharded_stock '" + body_->name + "': add at least one");
-    std::exception_ptr unreachable;
-    for (const std::size_t which : body_->from(segment_of(key))) {
-        bool reached = false;
-        try {
-            body_->visit(which, [&](stock_segment& one) {
-                reached = true;
-                one.amount += count;
-                return true;
-            });
-            return;
-        } catch (...) {
-            if (reached) throw;  // it may have been added
-            unreachable = std::current_exception();
-        }
-    }
-    std::rethrow_exception(unreachable);
+    body_->spread(count, body_->add(key, count));
 }
 
 std::int64_t sharded_stock::audit() {

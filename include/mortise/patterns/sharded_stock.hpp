@@ -54,7 +54,8 @@ public:
     // write cannot be repeated, the items may have been taken: take the exception for "unknown", as with any database. `inside` runs while the segment is locked, before the items are taken: what it throws, sells nothing.
     bool take(std::string_view key, std::int64_t count = 1, unique_function<void()> inside = {});
 
-    // Puts so many in: new stock, or what came back. Into another segment if the key's own cannot be reached.
+    // Puts so many in: new stock, or what came back. Into another segment if the key's own cannot be reached. A delivery of at
+    // least 16 for each segment is then spread over all of them, in equal shares, so that they sell side by side.
     void add(std::string_view key, std::int64_t count);
 
     // The exact total, with all segments locked for a moment.
