@@ -16,11 +16,6 @@
 
 namespace {
 
-constexpr std::string_view read_script =
-    "local r=redis.call('HMGET',KEYS[1],'s','w','b','t') if not r[3] then return {} end "
-    "local now=redis.call('TIME') local age=now[1]*1000000+now[2]-tonumber(r[4]) "
-    "return {r[3],string.format('%.0f',math.max(age,0)),r[1]==r[2] and '1' or '0'}";
-
 // A key that has nothing but a seal is forgotten after a day.
 constexpr std::string_view seal_script =
     "local s=redis.call('HGET',KEYS[1],'s') if s and s>ARGV[1] then return {'0'} end "
@@ -55,23 +50,39 @@ public:
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;
 
-    words ask(const words& command) {
-        std::string out = "*" + std::to_string(command.size()) + "\r\n";
-        for (const std::string& word : command) out += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+    // All in one trip.
+    std::vector<words> ask(std::initializer_list<words> commands) {
+        std::string out;
+        for (const words& command : commands) {
+            out += "*" + std::to_string(command.size()) + "\r\n";
+            for (const std::string& word : command)
+                out += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+        }
+        send(out);
+        std::vector<words> all(commands.size());
+        for (words& each : all) each = answer();
+        return all;
+    }
+
+private:
+    void send(const std::string& out) {
         for (std::size_t sent = 0; sent < out.size();) {
             const ssize_t some = ::send(socket_, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
             if (some < 0 && errno == EINTR) continue;  // the process was stopped and continued
             if (some <= 0) throw std::runtime_error("Redis: the connection was lost");
             sent += static_cast<std::size_t>(some);
         }
-        std::string head = line();
+    }
+    words answer() {
+        const std::string head = line();
         if (head.front() == '-') throw std::runtime_error("Redis: " + head.substr(1));
         words all(static_cast<std::size_t>(std::stoul(head.substr(1))));
-        for (std::string& each : all) each = bytes(static_cast<std::size_t>(std::stoul(line().substr(1))));
+        for (std::string& each : all) {
+            const int size = std::stoi(line().substr(1));
+            if (size >= 0) each = bytes(static_cast<std::size_t>(size));  // -1: it has no such field
+        }
         return all;
     }
-
-private:
     void more() {
         std::array<char, 4096> room{};
         ssize_t got = 0;
@@ -116,25 +127,33 @@ std::unique_ptr<redis_storage::connection> redis_storage::borrow() {
 }
 
 // A connection that fails is not used again.
-redis_storage::words redis_storage::evaluate(std::string_view script, std::string_view key,
-                                             std::initializer_list<std::string> arguments) {
+std::vector<redis_storage::words> redis_storage::ask(std::initializer_list<words> commands) {
     auto one = borrow();
-    words command{"EVAL", std::string(script), "1", prefix_ + std::string(key)};
-    command.insert(command.end(), arguments);
-    words answer = one->ask(command);
+    std::vector<words> answers = one->ask(commands);
     const std::scoped_lock alone{mutex_};
     idle_.push_back(std::move(one));
-    return answer;
+    return answers;
 }
 
+bool redis_storage::evaluate(std::string_view script, std::string_view key,
+                             std::initializer_list<std::string> arguments) {
+    words command{"EVAL", std::string(script), "1", prefix_ + std::string(key)};
+    command.insert(command.end(), arguments);
+    return ask({command}).at(0).at(0) == "1";
+}
+
+// The time is asked for after the entry, so an entry is never taken for younger than it is.
 std::optional<mortise::fenced_storage::entry> redis_storage::read(std::string_view key) {
-    words got = evaluate(read_script, key, {});
-    if (got.size() != 3) return std::nullopt;
-    return entry{std::move(got[0]), std::chrono::microseconds{std::stoll(got[1])}, got[2] == "1"};
+    std::vector<words> got = ask({{"HMGET", prefix_ + std::string(key), "s", "w", "b", "t"}, {"TIME"}});
+    words& is = got.at(0);
+    if (is.at(3).empty()) return std::nullopt;
+    const std::int64_t now = std::stoll(got.at(1).at(0)) * 1'000'000 + std::stoll(got.at(1).at(1));
+    const std::chrono::microseconds age{std::max<std::int64_t>(now - std::stoll(is[3]), 0)};
+    return entry{std::move(is[2]), age, is[0] == is[1]};
 }
 
 bool redis_storage::seal(std::string_view key, mortise::token mine) {
-    return evaluate(seal_script, key, {mortise::fenced::padded(mine)}).at(0) == "1";
+    return evaluate(seal_script, key, {mortise::fenced::padded(mine)});
 }
 
 bool redis_storage::write(std::string_view key, mortise::token mine, std::string_view bytes,
@@ -143,5 +162,5 @@ bool redis_storage::write(std::string_view key, mortise::token mine, std::string
     const auto milliseconds =
         std::chrono::ceil<std::chrono::milliseconds>(std::min<std::chrono::nanoseconds>(keep, for_good));
     const std::string kept = keep >= for_good ? "0" : std::to_string(std::max<std::int64_t>(1, milliseconds.count()));
-    return evaluate(write_script, key, {mortise::fenced::padded(mine), std::string(bytes), kept}).at(0) == "1";
+    return evaluate(write_script, key, {mortise::fenced::padded(mine), std::string(bytes), kept});
 }

@@ -1,5 +1,5 @@
 // A fenced_storage on Redis: what an adapter to a cache of your own looks like. Each key is a hash with the seal (s), who wrote
-// last (w), the bytes (b) and when (t, by the server's clock); three short scripts compare and change it in one step.
+// last (w), the bytes (b) and when (t, by the server's clock); two short scripts compare and change it in one step.
 #pragma once
 
 #include <mortise/patterns/fenced_storage.hpp>
@@ -28,7 +28,8 @@ private:
     struct lease_of_connection;
     using words = std::vector<std::string>;
 
-    words evaluate(std::string_view script, std::string_view key, std::initializer_list<std::string> arguments);
+    std::vector<words> ask(std::initializer_list<words> commands);
+    bool evaluate(std::string_view script, std::string_view key, std::initializer_list<std::string> arguments);
     std::unique_ptr<connection> borrow();
 
     const std::string host_;

@@ -5,6 +5,7 @@
 #include <mortise/boot_clock.hpp>
 #include <mortise/config.hpp>
 #include <mortise/duration.hpp>
+#include <mortise/hold.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -23,11 +24,38 @@ namespace mortise::inline v0::patterns {
 class companions {
 public:
     using value = std::optional<std::string>;
-    struct flight {
-        std::optional<value> result{};  // none: it got nothing
-        bool landed = false;
-        std::thread::id led_by = std::this_thread::get_id();
-        boot_clock::time_point begun = boot_clock::now();
+
+    class flight {
+    public:
+        // Until it has landed, or the time has come. True: it has landed.
+        bool await(boot_clock::time_point until) {
+            std::unique_lock waiting{mutex_};
+            return changed_.wait_for(waiting, detail::until(until), [this] { return landed_; });
+        }
+        // Once it has landed. Nothing: it got nothing.
+        const std::optional<value>& result() const { return result_; }
+
+        // Those who wait are woken when the mutex is free, so that they do not wait for each other. The last who leaves lets
+        // the lock go: a trip to the store, which they need not wait for either.
+        void land(std::optional<value> result, hold lock) {
+            {
+                const std::scoped_lock alone{mutex_};
+                if (std::exchange(landed_, true)) return;
+                result_ = std::move(result);
+                lock_ = std::move(lock);
+            }
+            changed_.notify_all();
+        }
+
+        const std::thread::id led_by = std::this_thread::get_id();
+        const boot_clock::time_point begun = boot_clock::now();
+
+    private:
+        std::mutex mutex_;
+        std::condition_variable changed_;
+        std::optional<value> result_;
+        hold lock_;
+        bool landed_ = false;
     };
 
     // Leads a flight, and ends it.
@@ -36,18 +64,16 @@ public:
         leader(companions& all, std::string key, std::shared_ptr<flight> mine)
             : all_(&all), key_(std::move(key)), mine_(std::move(mine)) {}
         leader(leader&&) = delete;
-        ~leader() {
-            const std::scoped_lock alone{all_->mutex_};
-            mine_->landed = true;
-            const auto place = all_->under_way_.find(key_);
-            if (place != all_->under_way_.end() && place->second == mine_) all_->under_way_.erase(place);
-            all_->changed_.notify_all();
-        }
+        ~leader() { land(std::nullopt); }
 
-        value found(value what) {
-            const std::scoped_lock alone{all_->mutex_};
-            mine_->result = what;
-            return what;
+        // The first time. From then on the next who comes leads.
+        void land(std::optional<value> result, hold lock = {}) {
+            {
+                const std::scoped_lock alone{all_->mutex_};
+                const auto place = all_->under_way_.find(key_);
+                if (place != all_->under_way_.end() && place->second == mine_) all_->under_way_.erase(place);
+            }
+            mine_->land(std::move(result), std::move(lock));
         }
 
     private:
@@ -62,7 +88,7 @@ public:
     std::unique_ptr<leader> lead(std::string_view key, std::shared_ptr<flight>& other) {
         const std::scoped_lock alone{mutex_};
         const auto found = under_way_.find(key);
-        if (found != under_way_.end() && boot_clock::now() - found->second->begun < patience_) {
+        if (found != under_way_.end() && boot_clock::now() < overdue(*found->second)) {
             other = found->second;
             return nullptr;
         }
@@ -71,24 +97,12 @@ public:
         return std::make_unique<leader>(*this, std::string(key), std::move(mine));
     }
 
-    // Until it has landed, or leads no more. False: the deadline came first.
-    bool await(const flight& other, const std::optional<boot_clock::time_point>& deadline) {
-        const boot_clock::time_point overdue = other.begun + patience_;
-        std::unique_lock waiting{mutex_};
-        const bool landed = changed_.wait_for(waiting, detail::until(deadline ? std::min(*deadline, overdue) : overdue),
-                                              [&] { return other.landed; });
-        return landed || !deadline || overdue < *deadline;
-    }
-
-    std::optional<value> result_of(const flight& other) {
-        const std::scoped_lock alone{mutex_};
-        return other.result;
-    }
+    // From then on it leads no more.
+    boot_clock::time_point overdue(const flight& one) const { return one.begun + patience_; }
 
 private:
     const std::chrono::nanoseconds patience_;
     std::mutex mutex_;
-    std::condition_variable changed_;
     std::map<std::string, std::shared_ptr<flight>, std::less<>> under_way_;
 };
 

@@ -9,6 +9,7 @@
 #include <mortise/patterns/single_flight.hpp>
 #include <mortise/shared_mutex.hpp>
 
+#include <algorithm>
 #include <random>
 #include <thread>
 
@@ -50,6 +51,8 @@ struct single_flight::body {
     std::optional<value> ahead(std::string_view key, rebuild& make);
     std::optional<value> in_turn(std::string_view key, rebuild& make,
                                  const std::optional<boot_clock::time_point>& deadline);
+    std::optional<value> of_companion(std::string_view key, companions::flight& other,
+                                      const std::optional<boot_clock::time_point>& deadline) const;
     std::optional<value> fresh(std::string_view key) const;
     std::optional<value> rebuilt(std::string_view key, hold& mine, rebuild& make);
     [[noreturn]] void too_late(std::string_view key) const;
@@ -83,26 +86,36 @@ std::optional<value> single_flight::body::in_turn(std::string_view key, rebuild&
                                                   const std::optional<boot_clock::time_point>& deadline) {
     std::shared_ptr<companions::flight> other;
     const auto mine = here.lead(key, other);
-    if (!mine) {
-        if (other->led_by == std::this_thread::get_id())
-            throw error(errc::would_deadlock,
-                        "single_flight '" + name + "': '" + std::string(key) + "' is needed to rebuild itself");
-        if (!here.await(*other, deadline)) too_late(key);
-        return here.result_of(*other);
-    }
+    if (!mine) return of_companion(key, *other, deadline);
     const auto left = [&] { return deadline ? detail::until(*deadline) : detail::for_ever; };
     shared_mutex lock = lock_of(key);
     attempt got = lock.try_acquire();
     if (got.reason() == errc::busy) {
-        static_cast<void>(lock.try_acquire_shared({.wait = left()}).value());  // or throws why not
-        if (const auto found = fresh(key)) return mine->found(*found);
+        hold reading = lock.try_acquire_shared({.wait = left()}).value();  // or throws why not
+        if (std::optional<value> found = fresh(key)) {
+            mine->land(found, std::move(reading));
+            return found;
+        }
+        reading.release();
         got = lock.try_acquire({.wait = left()});
     }
     hold& held = got.value();  // or throws why not
-    if (const auto found = fresh(key)) return mine->found(*found);
-    const std::optional<value> made = rebuilt(key, held, make);
-    if (made) mine->found(*made);
-    return made;
+    std::optional<value> found = fresh(key);
+    if (!found) found = rebuilt(key, held, make);
+    held.release();
+    mine->land(found);
+    return found;
+}
+
+std::optional<value> single_flight::body::of_companion(std::string_view key, companions::flight& other,
+                                                       const std::optional<boot_clock::time_point>& deadline) const {
+    if (other.led_by == std::this_thread::get_id())
+        throw error(errc::would_deadlock,
+                    "single_flight '" + name + "': '" + std::string(key) + "' is needed to rebuild itself");
+    const boot_clock::time_point overdue = here.overdue(other);
+    if (other.await(deadline ? std::min(*deadline, overdue) : overdue)) return other.result();
+    if (deadline && *deadline <= overdue) too_late(key);
+    return std::nullopt;
 }
 
 std::optional<value> single_flight::body::fresh(std::string_view key) const {

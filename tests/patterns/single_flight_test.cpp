@@ -99,56 +99,69 @@ TEST_P(hot_key, is_taken_over_from_one_that_stands_still) {
     EXPECT_EQ(std::unique_ptr<fenced_storage>(data_server::open(prefix()))->read("hot")->bytes, "+right");
 }
 
-// How long callers wait beyond the rebuild, beside as many threads that one notify_all wakes. Printed, not judged.
+// How long callers wait beyond the rebuild, beside as many threads that one notify_all wakes. Printed, not judged. Both do it
+// twice, and the second time counts: the key is cold, not the processes and the server. Threads that end are no part of it.
 TEST_P(hot_key, wakes_all_who_waited) {
     struct times {
-        std::atomic<std::int64_t> rebuilt;
+        std::atomic<std::int64_t> told;
         std::array<std::atomic<std::int64_t>, processes * threads> waited;
+        std::atomic<std::size_t> asked;
         std::atomic<std::size_t> count;
+
+        static std::int64_t now() { return boot_clock::now().time_since_epoch().count(); }
+        void note() {
+            waited[count++ % waited.size()] = now() - told;
+            while (count % waited.size() != 0) std::this_thread::sleep_for(50ms);
+        }
+        double late() const {
+            std::vector<std::int64_t> all(waited.begin(), waited.end());
+            std::ranges::sort(all);
+            return static_cast<double>(all[all.size() * 99 / 100]) / 1e6;
+        }
     };
-    const shared_page<times> shown{};
-    const auto now = [] { return boot_clock::now().time_since_epoch().count(); };
+    const shared_page<times> ours{};
     EXPECT_TRUE(ask_together([&](cached<std::string>& values, fenced_storage&) {
-        const auto got = values.get("hot", [&] {
-            ++seen->backend_calls;
-            std::this_thread::sleep_for(300ms);
-            shown->rebuilt = now();
-            return std::optional<std::string>{"right"};
-        });
-        shown->waited[shown->count++] = now() - shown->rebuilt;
+        std::optional<std::string> got;
+        for (const std::size_t round : {1, 2}) {
+            ++ours->asked;
+            while (ours->asked < round * processes * threads) std::this_thread::yield();
+            got = values.get("hot" + std::to_string(round), [&] {
+                std::this_thread::sleep_for(300ms);
+                ours->told = times::now();
+                return std::optional<std::string>{"right"};
+            });
+            ours->note();
+        }
         return got;
     }));
-    std::vector<std::int64_t> waited;
-    for (std::size_t i = 0; i < shown->count; ++i) waited.push_back(shown->waited[i]);
 
+    times local{};
     std::mutex mutex;
     std::condition_variable woken;
-    bool go = false;
-    std::int64_t told = 0;
-    std::vector<std::int64_t> local;
+    std::size_t rounds = 0;
     {
         std::vector<std::jthread> all;
         for (int i = 0; i < processes * threads; ++i)
             all.emplace_back([&] {
-                std::unique_lock waiting{mutex};
-                woken.wait(waiting, [&] { return go; });
-                local.push_back(now() - told);
+                for (const std::size_t round : {1, 2}) {
+                    std::unique_lock waiting{mutex};
+                    ++local.asked;
+                    woken.wait(waiting, [&] { return rounds >= round; });
+                    waiting.unlock();
+                    local.note();
+                }
             });
-        std::this_thread::sleep_for(300ms);
-        const std::scoped_lock alone{mutex};
-        go = true;
-        told = now();
-        woken.notify_all();
+        for (const std::size_t round : {1, 2}) {
+            EXPECT_TRUE(eventually([&] { return local.asked == round * processes * threads; }));
+            std::this_thread::sleep_for(300ms);
+            const std::scoped_lock alone{mutex};
+            rounds = round;
+            local.told = times::now();
+            woken.notify_all();
+        }
     }
-    const auto late = [](std::vector<std::int64_t>& all) {
-        std::ranges::sort(all);
-        return static_cast<double>(all[all.size() * 99 / 100]) / 1e6;
-    };
-    ASSERT_EQ(waited.size(), local.size());
-    const double ours = late(waited);
-    const double theirs = late(local);
-    std::cout << "p99 beyond the rebuild: " << ours << " ms; of a local notify_all: " << theirs << " ms; ratio "
-              << ours / theirs << "\n";
+    std::cout << "p99 beyond the rebuild: " << ours->late() << " ms; of a local notify_all: " << local.late()
+              << " ms; ratio " << ours->late() / local.late() << "\n";
 }
 
 // The form that the document prints: it looks, and rebuilds without a lock.
