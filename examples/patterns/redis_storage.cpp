@@ -55,8 +55,7 @@ public:
         std::string out;
         for (const words& command : commands) {
             out += "*" + std::to_string(command.size()) + "\r\n";
-            for (const std::string& word : command)
-                out += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+            for (const std::string& word : command) out += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
         }
         send(out);
         std::vector<words> all(commands.size());

@@ -17,6 +17,8 @@ namespace {
 
 using value = std::optional<std::string>;
 
+constexpr int most_overtakings = 100;  // of a reader that others overtake
+
 }  // namespace
 
 struct write_through::body {
@@ -71,7 +73,8 @@ std::optional<value> write_through::body::cached(std::string_view key) {
 }
 
 value write_through::body::get(std::string_view key) {
-    for (;;) {
+    for (int tried = 0;; ++tried) {
+        if (tried == most_overtakings) patterns::seal_is_ahead(pattern, name, key);
         if (locally()) {
             if (const auto mine = kept_of(key); mine && mine->reading.valid()) return mine->what;
         } else if (const auto hit = cached(key)) {
@@ -146,6 +149,7 @@ write_through::write_through(client& locks, fenced_storage& cache, fenced_storag
     : body_(new body{locks, cache, database, std::move(name), options}) {
     patterns::require_tokens(locks, body::pattern, body_->name);
     patterns::require_shared(locks, body::pattern, body_->name);
+    if (body_->locally()) patterns::require_lease(options.local_for, "local_for", body::pattern, body_->name);
 }
 
 write_through::~write_through() = default;

@@ -9,7 +9,8 @@
 namespace mortise::inline v0::patterns {
 namespace {
 
-constexpr std::size_t longest_key = 100;  // a name has at most 200 bytes
+constexpr std::size_t longest_key = 100;
+constexpr std::size_t longest_name = 200;
 
 bool readable(std::string_view key) {
     return !key.empty() && key.size() <= longest_key && key.front() != '#' &&
@@ -19,7 +20,7 @@ bool readable(std::string_view key) {
 }  // namespace
 
 std::string lock_name(const std::string& pattern, std::string_view key) {
-    if (readable(key)) return pattern + "/" + std::string(key);
+    if (readable(key) && pattern.size() + 1 + key.size() <= longest_name) return pattern + "/" + std::string(key);
     std::array<char, 16> digits{};
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash_of(key), 16).ptr;
     return pattern + "/#" + std::string(digits.data(), end);

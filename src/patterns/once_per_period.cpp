@@ -28,6 +28,8 @@ once_per_period::once_per_period(client& locks, std::string name, nanoseconds pe
         throw error(errc::invalid_option, "once_per_period '" + name_ +
                                               "': a claim lasts at most 24 h, so the period less the slack must not be "
                                               "longer; for weekly jobs let the daily one look at the date");
+    patterns::require_lease(at_least_, "the period less the slack", "once_per_period", name_);
+    if (at_most_) patterns::require_lease(*at_most_, "at_most", "once_per_period", name_);
 }
 
 // Two claims. One marks the period: nobody keeps it, and it ends by itself. The other is held while the job runs, which may

@@ -20,4 +20,19 @@ void require_shared(const client& locks, std::string_view pattern, const std::st
     require(locks.promises().most_capacity > 1, locks, pattern, name, "shared locks");
 }
 
+void require_lease(std::chrono::nanoseconds length, std::string_view option, std::string_view pattern,
+                   const std::string& name) {
+    if (length >= std::chrono::milliseconds{100} && length <= std::chrono::hours{24}) return;
+    throw error(errc::invalid_option, std::string(pattern) + " '" + name + "': " + std::string(option) + " of " +
+                                          std::to_string(length / std::chrono::milliseconds{1}) +
+                                          " ms: use 100 ms to 24 h");
+}
+
+void seal_is_ahead(std::string_view pattern, const std::string& name, std::string_view key) {
+    throw error(errc::lost,
+                std::string(pattern) + " '" + name + "': '" + std::string(key) +
+                    "' is sealed with a larger token than the lock store gives. The lock was broken, or the "
+                    "store has lost its counters: then give the storage another prefix");
+}
+
 }  // namespace mortise::inline v0::patterns

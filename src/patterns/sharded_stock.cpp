@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -48,6 +49,9 @@ struct sharded_stock::body {
     std::vector<std::size_t> promising_first(std::string_view key) const;
     bool take(std::string_view key, std::int64_t count, unique_function<void()>& inside);
     std::size_t add(std::string_view key, std::int64_t count);
+    // Of a segment, so that the total is a number.
+    std::int64_t most() const { return std::numeric_limits<std::int64_t>::max() / static_cast<std::int64_t>(size()); }
+    [[noreturn]] void too_much() const;
 };
 
 hold sharded_stock::body::lock(std::size_t which) const {
@@ -204,6 +208,10 @@ bool sharded_stock::body::take(std::string_view key, std::int64_t count, unique_
     }
 }
 
+void sharded_stock::body::too_much() const {
+    throw error(errc::invalid_option, "sharded_stock '" + name + "': nobody can count so many");
+}
+
 // To which segment.
 std::size_t sharded_stock::body::add(std::string_view key, std::int64_t count) {
     std::exception_ptr unreachable;
@@ -211,6 +219,7 @@ std::size_t sharded_stock::body::add(std::string_view key, std::int64_t count) {
         bool reached = false;
         try {
             visit(which, [&](stock_segment& one) {
+                if (one.amount > most() - count) too_much();
                 reached = true;
                 one.amount += count;
                 return true;

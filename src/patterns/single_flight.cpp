@@ -20,6 +20,13 @@ using patterns::companions;
 using patterns::freshness;
 using value = std::optional<std::string>;
 
+// Sums of them do not overflow.
+flight_options bounded_lives(flight_options all) {
+    for (auto* const each : {&all.fresh_for, &all.nothing_for, &all.stale_for})
+        *each = std::min(*each, detail::for_ever);
+    return all;
+}
+
 double roll() {
     thread_local std::minstd_rand dice{std::random_device{}()};
     return std::uniform_real_distribution<double>{}(dice);
@@ -60,7 +67,7 @@ struct single_flight::body {
 
 value single_flight::body::get(std::string_view key, rebuild& make) {
     std::optional<boot_clock::time_point> deadline;
-    if (how.wait) deadline = boot_clock::now() + *how.wait;
+    if (how.wait) deadline = boot_clock::now() + detail::bounded(*how.wait);
     for (;;) {
         const std::optional<fenced_storage::entry> found = cache.read(key);
         const freshness is = patterns::freshness_of(found, how, roll());
@@ -127,7 +134,10 @@ std::optional<value> single_flight::body::fresh(std::string_view key) const {
 // Nothing: somebody else has taken over, and will have stored something.
 std::optional<value> single_flight::body::rebuilt(std::string_view key, hold& mine, rebuild& make) {
     const token fence = mine.token();
-    if (!cache.seal(key, fence)) return std::nullopt;
+    if (!cache.seal(key, fence)) {
+        if (mine.valid()) patterns::seal_is_ahead(pattern, name, key);
+        return std::nullopt;
+    }
     value made = make();
     const auto life = made ? how.fresh_for : how.nothing_for;
     const bool stored = cache.write(key, fence, patterns::packed(made), life + how.stale_for);
@@ -142,13 +152,17 @@ void single_flight::body::too_late(std::string_view key) const {
 }
 
 single_flight::single_flight(client& locks, fenced_storage& cache, std::string name, flight_options options)
-    : body_(new body{locks, cache, std::move(name), options}) {
+    : body_(new body{locks, cache, std::move(name), bounded_lives(options)}) {
     patterns::require_tokens(locks, body::pattern, body_->name);
     patterns::require_shared(locks, body::pattern, body_->name);
     patterns::require(locks.promises().leases, locks, body::pattern, body_->name, "leases");
-    if (options.fresh_for <= options.fresh_for.zero() || options.early < 0 || options.early > 1)
-        throw error(errc::invalid_option,
-                    "single_flight '" + body_->name + "': fresh_for must be positive, early between 0 and 1");
+    patterns::require_lease(options.rebuild_within, "rebuild_within", body::pattern, body_->name);
+    const auto zero = std::chrono::nanoseconds::zero();
+    if (options.fresh_for <= zero || options.nothing_for < zero || options.stale_for < zero ||
+        !(options.early >= 0 && options.early <= 1))
+        throw error(errc::invalid_option, "single_flight '" + body_->name +
+                                              "': fresh_for must be positive, nothing_for and stale_for not negative, "
+                                              "early between 0 and 1");
 }
 
 single_flight::~single_flight() = default;

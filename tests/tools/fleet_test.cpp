@@ -1,6 +1,7 @@
 // `once` and `elect`, as the nodes of a fleet use them.
 #include "program.hpp"
 #include "stores/redis/servers/single.hpp"
+#include "support/shared_page.hpp"
 #include "support/tcp_proxy.hpp"
 
 #include <mortise/boot_clock.hpp>
@@ -8,7 +9,11 @@
 #include <mortise/error.hpp>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <deque>
+#include <iostream>
+#include <iterator>
 #include <map>
 #include <sstream>
 
@@ -53,20 +58,34 @@ TEST_F(once_command, waits_for_no_run_that_takes_longer) {
     EXPECT_EQ(mortise({"once", "--every", "200ms", "-E", "9", "report", "--", "true"}).code, 9);
 }
 
+// A command that cannot be run because a run around it has the name leaves the period to others.
+TEST_F(once_command, spends_no_period_on_what_would_wait_for_itself) {
+    const line job{"once", "--every", "1h", "report", "--", "echo", "made"};
+    line nested{"run", "report", "--", MORTISE_PROGRAM};
+    nested.insert(nested.end(), job.begin(), job.end());
+    EXPECT_EQ(mortise(nested).code, 64);
+    EXPECT_EQ(mortise(job).out, "made\n");
+}
+
 TEST_F(once_command, needs_a_period_that_makes_sense) {
     EXPECT_THAT(mortise({"once", "report", "--", "true"}).err, HasSubstr("--every is missing"));
     EXPECT_EQ(mortise({"once", "--every", "0", "report", "--", "true"}).code, 64);
     EXPECT_EQ(mortise({"once", "--every", "1h", "--slack", "2h", "report", "--", "true"}).code, 64);
     EXPECT_EQ(mortise({"once", "--every", "7d", "report", "--", "true"}).code, 64);
+    EXPECT_THAT(mortise({"once", "--every", "50ms", "report", "--", "true"}).err,
+                HasSubstr("--every less --slack is 45 ms"));
     EXPECT_THAT(mortise({"once", "--store", "memory:", "--every", "1h", "x", "--", "true"}).err, HasSubstr("memory:"));
 }
 
-// Twenty machines' cron, whose clocks differ by up to a sixtieth of the period: a minute of an hour.
+// Twenty machines' cron, whose clocks differ by up to a sixtieth of the period: a minute of an hour. A window for which a node was
+// late by half of the slack is not judged.
 TEST_F(once_command, runs_once_in_each_window_of_a_fleet) {
     const bool in_full = scale(1) > 1;
     const std::size_t windows = std::min<std::size_t>(100, scale(2));
     const int nodes = in_full ? 20 : 4;
     const std::chrono::milliseconds period = in_full ? 3s : 1s;
+    const ::mortise::testing::shared_page<std::array<std::atomic<bool>, 100>> lateness{};
+    auto& late = *lateness;
     const auto begin = boot_clock::now() + 200ms;
     const auto milliseconds = [](std::chrono::milliseconds some) { return std::to_string(some.count()) + "ms"; };
     const auto cron = [&](int node) {
@@ -74,27 +93,35 @@ TEST_F(once_command, runs_once_in_each_window_of_a_fleet) {
             ::alarm(60);
             const auto when = begin + period * window + period / 60 * node / nodes;
             std::this_thread::sleep_for(when - boot_clock::now());
-            const int code = mortise({"once", "--every", milliseconds(period), "--slack", milliseconds(period / 2),
-                                      "report", "--", "sh", "-c",
-                                      "echo " + std::to_string(window) + " >> " + (scratch_ / "runs")})
-                                 .code;
+            const int code =
+                mortise({"once", "--every", milliseconds(period), "--slack", milliseconds(period / 2), "report", "--",
+                         "sh", "-c", "echo " + std::to_string(window) + " >> " + (scratch_ / "runs")})
+                    .code;
             if (code != 0) return code;
+            if (boot_clock::now() - when > period / 4) late[window] = true;
         }
         return 0;
     };
     std::vector<child> all;
     for (int node = 0; node < nodes; ++node) all.emplace_back([&cron, node] { return cron(node); });
     for (child& each : all) EXPECT_EQ(each.wait(600s), 0);
-    std::string one_in_each;
-    for (std::size_t window = 0; window < windows; ++window) one_in_each += std::to_string(window) + "\n";
-    EXPECT_EQ(content(scratch_ / "runs"), one_in_each);
+    std::map<std::size_t, int> runs;
+    std::istringstream notes{content(scratch_ / "runs")};
+    for (std::size_t window = 0; notes >> window;) ++runs[window];
+    std::size_t judged = 0;
+    for (std::size_t window = 0; window < windows; ++window) {
+        if (late[window] || (window > 0 && late[window - 1])) continue;
+        ++judged;
+        EXPECT_EQ(runs[window], 1) << "window " << window;
+    }
+    std::cout << judged << " windows of " << windows << " judged, one run in each\n";
 }
 
 class elect_command : public command_suite {
 protected:
     line node(int number, const std::string& script) const {
-        return {"elect", "--lease", "2s", "-v", "--label", "node " + std::to_string(number), "leader",
-                "--",    "sh",      "-c", script};
+        return {"elect",  "--lease", "2s", "-v", "--label", "node " + std::to_string(number),
+                "leader", "--",      "sh", "-c", script};
     }
     // A leader's command: notes its node, its process and its term, and that nobody else's runs.
     line node(int number) const {

@@ -1,5 +1,6 @@
 // `once`: a command that every node's cron starts and one of them runs.
 #include "claim_arguments.hpp"
+#include "enclosing_runs.hpp"
 #include "failure.hpp"
 #include "report.hpp"
 #include "run.hpp"
@@ -40,6 +41,9 @@ period period_of(const arguments& given) {
     const auto slack = given.value("--slack");
     one.slack = slack ? read_duration("--slack", *slack) : one.every / 10;
     if (one.every <= one.every.zero() || one.slack >= one.every) refuse("--slack must be shorter than --every");
+    const nanoseconds kept = one.every - one.slack;
+    if (kept < std::chrono::milliseconds{100} || kept > std::chrono::hours{24})
+        refuse("--every less --slack is " + readable(kept) + "; it must be 100 ms to 24 h");
     return one;
 }
 
@@ -53,6 +57,7 @@ int mark_period(const request& asked, const mortise::claim& wanted, const period
             const auto locks = client_of(asked.settings);
             require_shared_store(*locks);
             require_detached_claims(*locks);
+            refuse_self_wait(*locks, wanted);  // before the period is spent
             const mortise::attempt got = locks->try_acquire(mortise::once_per_period::mark_of(wanted.name),
                                                             {.lease = one.every - one.slack,
                                                              .renew = mortise::renew::off,

@@ -55,7 +55,7 @@ public:
     // exception: the value may have been written, and readers will find out.
     void put(std::string_view key, std::optional<std::string> value);
 
-    // Reads and writes under one lock.
+    // Reads and writes under one lock. `make` must not ask for the same key: it would wait for itself.
     using change = unique_function<std::optional<std::string>(std::optional<std::string>)>;
     void update(std::string_view key, change make);
 

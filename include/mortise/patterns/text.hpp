@@ -8,6 +8,7 @@
 #include <concepts>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace mortise::inline v0 {
 
@@ -26,11 +27,12 @@ template <std::integral T>
 struct text<T> {
     static std::string write(T value) { return std::to_string(value); }
     static T read(std::string_view bytes) {
-        T value{};
+        using number = std::conditional_t<std::same_as<T, bool>, int, T>;
+        number value{};
         const auto [end, failed] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), value);
         if (failed != std::errc{} || end != bytes.data() + bytes.size())
             throw error(errc::invalid_option, "the storage has '" + std::string(bytes) + "', which is not a number");
-        return value;
+        return static_cast<T>(value);
     }
 };
 
