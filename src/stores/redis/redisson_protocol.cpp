@@ -105,14 +105,14 @@ script_call redisson_protocol::release_call(std::string_view key, const claim_id
     const std::string owner = redisson_owner(id);
     const std::int64_t latched = whole_ms(kept ? base::ended_claim::remembered_for : latched_for);
     if (fair_) {
-        script_call made{scripts::all().redisson_fair_release, 5, 4};
-        made << key << names.line << names.ends << names.channel << names.latch(id) << owner << publish() << latched
-             << whole_ms(fair_wait_);
+        script_call made{scripts::all().redisson_fair_release, 4, 5};
+        made << key << names.line << names.ends << names.latch(id) << owner << publish() << latched
+             << whole_ms(fair_wait_) << names.channel;
         return made;
     }
-    script_call made{scripts::all().redisson_release, 5, 3};
-    made << key << names.channel << names.rw_channel << names.latch(id) << names.reader(owner) << owner << publish()
-         << latched;
+    script_call made{scripts::all().redisson_release, 3, 5};
+    made << key << names.latch(id) << names.reader(owner) << owner << publish() << latched << names.channel
+         << names.rw_channel;
     return made;
 }
 

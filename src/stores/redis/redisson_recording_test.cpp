@@ -117,21 +117,21 @@ private:
         const auto waited = [](const std::string& answer) { return answer.size() > 3 ? std::string("time") : answer; };
         if (one.sha.starts_with("149c")) return waited(run(all.redisson_claim, {k[0], none}, {a[0], a[1]}));
         if (one.sha.starts_with("6866"))
-            return run(all.redisson_release, {k[0], k[1], names.rw_channel, k[2], names.reader(a[2])},
-                       {a[2], a[3], a[4]});
+            return run(all.redisson_release, {k[0], k[2], names.reader(a[2])},
+                       {a[2], a[3], a[4], k[1], names.rw_channel});
         if (one.sha.starts_with("6a3d")) return run(all.redisson_renew, {k[0]}, {a[1], a[0]});
         if (one.sha.starts_with("8f6e"))
             return waited(run(all.redisson_fair_claim, {k[0], none, k[1], k[2]}, {a[0], a[1], a[2], "1"}));
         if (one.sha.starts_with("367f"))
-            return run(all.redisson_fair_release, {k[0], k[1], k[2], k[3], k[4]}, {a[2], a[4], a[5], "300000"});
+            return run(all.redisson_fair_release, {k[0], k[1], k[2], k[4]}, {a[2], a[4], a[5], "300000", k[3]});
         if (one.sha.starts_with("9555")) return waited(run(all.redisson_read, {k[0], none, k[1] + ":1"}, {a[0], a[1]}));
         const std::string writer = a.size() > 1 ? a[1].substr(0, a[1].rfind(":write")) : "";
         if (one.sha.starts_with("6306")) return waited(run(all.redisson_write, {k[0], none}, {a[0], writer}));
         if (one.sha.starts_with("6e1b"))
-            return run(all.redisson_release, {k[0], names.channel, k[1], k[4], k[2] + ":1"}, {a[1], a[2], a[3]});
+            return run(all.redisson_release, {k[0], k[4], k[2] + ":1"}, {a[1], a[2], a[3], names.channel, k[1]});
         if (one.sha.starts_with("21f5"))
-            return run(all.redisson_release, {k[0], names.channel, k[1], k[2], names.reader("x")},
-                       {a[2].substr(0, a[2].rfind(":write")), a[3], a[4]});
+            return run(all.redisson_release, {k[0], k[2], names.reader("x")},
+                       {a[2].substr(0, a[2].rfind(":write")), a[3], a[4], names.channel, k[1]});
         ADD_FAILURE() << "an unknown script: " << one.sha;
         return {};
     }

@@ -189,8 +189,8 @@ TEST_F(redis_redisson, wrong_owner_unlock) {
     EXPECT_EQ(command({"hget", "orders", peer}), "2");
     const std::string owner = redisson_owner({});
     const redisson_names names{"orders"};
-    EXPECT_EQ(command({"eval", scripts::all().redisson_release.source, "5", "orders", names.channel, names.rw_channel,
-                       names.latch({}), names.reader(owner), owner, "PUBLISH", "10000"}),
+    EXPECT_EQ(command({"eval", scripts::all().redisson_release.source, "3", "orders", names.latch({}),
+                       names.reader(owner), owner, "PUBLISH", "10000", names.channel, names.rw_channel}),
               "")
         << "nil, as Redisson answers";
 }
@@ -220,8 +220,8 @@ TEST_F(redis_redisson, repeated_unlock_answered_by_the_latch) {
     const std::string owner = redisson_owner({});
     const redisson_names names{"orders"};
     const auto unlock = [&] {
-        return command({"eval", scripts::all().redisson_release.source, "5", "orders", names.channel, names.rw_channel,
-                        names.latch({}), names.reader(owner), owner, "PUBLISH", "10000"});
+        return command({"eval", scripts::all().redisson_release.source, "3", "orders", names.latch({}),
+                        names.reader(owner), owner, "PUBLISH", "10000", names.channel, names.rw_channel});
     };
     command({"hset", "orders", owner, "1"});
     EXPECT_EQ(unlock(), "1");
@@ -475,7 +475,7 @@ TEST_F(redis_redisson, a_user_with_the_rights_that_the_doctor_names_can_lock_and
         auto waits = waits_for(rivals);
         std::this_thread::sleep_for(700ms);
         EXPECT_TRUE(mine.valid()) << "was not renewed";
-        mine.release();
+        EXPECT_EQ(mine.release(), release_result::released);
         EXPECT_TRUE(waits.get());
         if (more.find("fair") == std::string::npos) {
             shared_mutex shared{locks, "shared"};
@@ -484,6 +484,7 @@ TEST_F(redis_redisson, a_user_with_the_rights_that_the_doctor_names_can_lock_and
             shared.lock();
             shared.unlock();
         }
+        EXPECT_EQ(command({"keys", "lock:*"}), "");
         client others{user + "&key_prefix=other:"};
         EXPECT_EQ(others.try_acquire("orders").reason(), errc::denied);
     }
