@@ -66,6 +66,7 @@ TEST_P(redlock_clock, set_forward_on_a_minority_lets_nobody_in) {
     client mine{url()};
     client others{url()};
     const hold held = mine.acquire("orders", {.wait = 20s, .lease = lease, .renew = renew::off});
+    await_claims();
     for (const std::size_t node : {0u, 1u}) set_forward(node);
     EXPECT_FALSE(others.try_acquire("orders", {.wait = 2s}));
     EXPECT_TRUE(held.valid());
