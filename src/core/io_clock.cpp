@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include <errno.h>
@@ -28,8 +29,7 @@ auto io_clock::at(time_point when, spi::task what) -> timer_id {
     std::scoped_lock guard{mutex_};
     if (stopped_) return 0;
     start();
-    const timer_id id = ++last_id_;
-    by_id_.emplace(id, agenda_.emplace(when, timer{id, std::move(what)}));
+    const timer_id id = timers_.add(when, std::move(what));
     if (when < alarm_) set_alarm();
     return id;
 }
@@ -37,20 +37,15 @@ auto io_clock::at(time_point when, spi::task what) -> timer_id {
 void io_clock::cancel(timer_id id) noexcept {
     spi::task dropped;  // destroyed after the lock: it may own anything
     std::scoped_lock guard{mutex_};
-    const auto it = by_id_.find(id);
-    if (it == by_id_.end()) return;
-    dropped = std::move(it->second->second.what);
-    agenda_.erase(it->second);
-    by_id_.erase(it);
+    dropped = timers_.cancel(id);
 }
 
 void io_clock::stop() noexcept {
-    agenda dropped;
+    timers dropped;
     {
         std::scoped_lock guard{mutex_};
         stopped_ = true;
-        dropped.swap(agenda_);
-        by_id_.clear();
+        std::swap(dropped, timers_);
         if (thread_.joinable()) set_alarm();
     }
     if (thread_.joinable()) thread_.join();
@@ -113,7 +108,7 @@ void io_clock::start() {
 
 // The timerfd is also how the thread is woken: any earlier alarm, or one in the past to stop.
 void io_clock::set_alarm() {
-    const time_point next = stopped_ ? time_point{} : agenda_.empty() ? time_point::max() : agenda_.begin()->first;
+    const time_point next = stopped_ ? time_point{} : timers_.next();
     alarm_ = next;
     itimerspec alarm{};
     if (next != time_point::max()) {
@@ -130,11 +125,7 @@ void io_clock::run() {
     std::vector<spi::task> due;
     while (!stopped_) {
         const time_point now = boot_clock::now();
-        while (!agenda_.empty() && agenda_.begin()->first <= now) {
-            due.push_back(std::move(agenda_.begin()->second.what));
-            by_id_.erase(agenda_.begin()->second.id);
-            agenda_.erase(agenda_.begin());
-        }
+        while (spi::task one = timers_.take_due(now)) due.push_back(std::move(one));
         if (due.empty()) set_alarm();
         guard.unlock();
         if (due.empty()) wait();

@@ -1,18 +1,16 @@
 // Real time: boot_clock, and one thread that runs timers.
 #pragma once
 
-#include "base/spare_blocks.hpp"
+#include "core/timers.hpp"
 
 #include <mortise/config.hpp>
 #include <mortise/spi/clock.hpp>
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
-#include <utility>
 
 namespace mortise::inline v0::core {
 
@@ -33,26 +31,13 @@ public:
     void stop() noexcept;
 
 private:
-    struct timer {
-        timer_id id;
-        spi::task what;
-    };
-    // Most timers are cancelled soon, by the thread that set them.
-    template <class Key, class Value>
-    using spared_nodes = base::spare_allocator<std::pair<const Key, Value>>;
-    using agenda = std::multimap<time_point, timer, std::less<>, spared_nodes<time_point, timer>>;
-    using timers_by_id = std::unordered_map<timer_id, agenda::iterator, std::hash<timer_id>, std::equal_to<>,
-                                            spared_nodes<timer_id, agenda::iterator>>;
-
     void start();  // both with mutex_ held
     void set_alarm();
     void wait();
     void run();
 
     std::mutex mutex_;
-    agenda agenda_;
-    timers_by_id by_id_;
-    timer_id last_id_ = 0;
+    timers timers_;
     time_point alarm_ = time_point::max();
     int timer_fd_ = -1;
     int epoll_fd_ = -1;

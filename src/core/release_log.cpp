@@ -16,7 +16,7 @@ bool release_log::wait_until_empty(spi::duration patience) {
 
 void release_log::insert(const void* request, const std::string& name, const claim_id& id) {
     std::scoped_lock guard{mutex_};
-    unanswered_.insert({request, {name, id, spi::admitted_claim::stage::leaving}});
+    unanswered_.emplace(request, claim{&name, id});
 }
 
 void release_log::erase(const void* request) noexcept {
@@ -27,7 +27,8 @@ void release_log::erase(const void* request) noexcept {
 std::vector<spi::admitted_claim> release_log::unanswered() {
     std::scoped_lock guard{mutex_};
     std::vector<spi::admitted_claim> all;
-    for (const auto& [request, claim] : unanswered_) all.push_back(claim);
+    for (const auto& [request, of] : unanswered_)
+        all.push_back({*of.first, of.second, spi::admitted_claim::stage::leaving});
     return all;
 }
 

@@ -1,6 +1,8 @@
 // The releases that a client has begun and that have not ended: its close waits for them, and audits list them.
 #pragma once
 
+#include "base/spare_blocks.hpp"
+
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
 #include <mortise/spi/audit.hpp>
@@ -8,6 +10,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -39,7 +42,7 @@ public:
     // False: some have not ended. Those that begin after this was called wake it, too.
     bool wait_until_empty(spi::duration patience);
 
-    // Those that the store did not answer at once, by the address of the request.
+    // Those that the store did not answer at once, by the address of the request. The name stays until it is erased.
     void insert(const void* request, const std::string& name, const claim_id& id);
     void erase(const void* request) noexcept;
     std::vector<spi::admitted_claim> unanswered();
@@ -51,7 +54,10 @@ private:
     std::atomic<bool> awaited_{false};
     std::mutex mutex_;
     std::condition_variable empty_;
-    std::unordered_map<const void*, spi::admitted_claim> unanswered_;
+    using claim = std::pair<const std::string*, claim_id>;
+    using node = std::pair<const void* const, claim>;
+    std::unordered_map<const void*, claim, std::hash<const void*>, std::equal_to<>, base::spare_allocator<node>>
+        unanswered_;
 };
 
 }  // namespace mortise::inline v0::core

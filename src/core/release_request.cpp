@@ -1,5 +1,6 @@
 #include "core/release_request.hpp"
 
+#include "base/spare_blocks.hpp"
 #include "core/blocking_call.hpp"
 
 #include <algorithm>
@@ -140,7 +141,7 @@ std::optional<spi::release_answer> release_request::wait(const std::shared_ptr<r
                                                          spi::duration patience) {
     release_request& me = *self;
     if (me.answered()) return me.answer();
-    const auto mine = std::make_shared<caller>();  // shared: whoever wakes it may be the last to look
+    const auto mine = base::make_spared<caller>();  // shared: whoever wakes it may be the last to look
     mine->wait_slot = this_thread_wait_slot();
     {
         std::scoped_lock guard{me.mutex_};

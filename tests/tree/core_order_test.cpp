@@ -25,6 +25,7 @@ const std::vector<std::vector<std::string_view>> ranks{
     {"lease", "claim_terms", "wait_graph", "hold_keeper", "event_sink", "schedule", "release_log", "pending_reply",
      "blocking_call"},
     {"reentry", "io_clock", "notifier_thread", "registry"},
+    {"timers"},
 };
 
 std::map<std::string, std::size_t> rank_of_each() {
