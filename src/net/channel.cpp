@@ -22,6 +22,9 @@ constexpr milliseconds idle_before_armed{10};
 // This thread is about to read for itself.
 thread_local bool reads_soon = false;
 
+// Where this thread has sent what it is about to read the reply to.
+thread_local const void* asked_on = nullptr;
+
 // The sleeper that this thread reads for.
 thread_local const spi::sleeper* reads_for = nullptr;
 
@@ -51,6 +54,7 @@ bool channel::down() const {
 void protocol::take_out(std::string&) {}
 
 void channel::send_out(lock& held) {
+    if (reads_soon) asked_on = this;
     if (is_ == state::up && !sending_) flush(held);
 }
 
@@ -93,6 +97,8 @@ void channel::flush(lock& held) {
 
 bool channel::wait(spi::sleeper& who, bool only_while_due) {
     reads_soon = false;  // what the replies to others make it send is not what it waits for
+    // Only the reply to its own request ends this wait soon, so nobody need be able to wake it. Later, others may.
+    bool asked = std::exchange(asked_on, nullptr) == this;
     lock held{mutex_};
     while (true) {
         if (who.is.load() == spi::sleeper::answered && !turn_.is_of(&who)) return true;
@@ -112,7 +118,9 @@ bool channel::wait(spi::sleeper& who, bool only_while_due) {
         held.unlock();
         reads_for = &who;
         while (goes_on && who.is.load() != spi::sleeper::answered) {
-            if (turn_.poll(from->descriptor())) take_in(from);
+            if (const bool awaiting = std::exchange(asked, false); awaiting || turn_.poll(from->descriptor()))
+                take_in(from, awaiting);
+            if (who.is.load() == spi::sleeper::answered) break;
             lock again{mutex_};
             goes_on = worth_it();
         }
@@ -133,6 +141,7 @@ void channel::nudge(const spi::sleeper& who) noexcept {
 
 void channel::will_wait(bool whether) noexcept {
     reads_soon = whether;
+    asked_on = nullptr;
 }
 
 bool channel::waits_soon() noexcept {
@@ -267,10 +276,10 @@ void channel::ready() {
     pass_on();
 }
 
-void channel::take_in(const transport_ptr& from) {
+void channel::take_in(const transport_ptr& from, bool awaiting) {
     while (true) {
         const std::span<char> into = space();
-        const transport::result got = from->read(into);
+        const transport::result got = std::exchange(awaiting, false) ? from->await(into) : from->read(into);
         if (got.is == transport::status::wants_read || got.is == transport::status::wants_write) return;
         if (got.is != transport::status::done) {
             lock held{mutex_};

@@ -135,7 +135,7 @@ private:
     // On the thread that reads, without it.
     void ready();
     void establish(const transport_ptr& made);
-    void take_in(const transport_ptr& from);
+    void take_in(const transport_ptr& from, bool awaiting = false);
     void tick();
 
     poller& sockets_;

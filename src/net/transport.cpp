@@ -6,8 +6,10 @@
 #include <system_error>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 namespace mortise::inline v0::net {
@@ -30,14 +32,10 @@ public:
         const bool there = ::getpeername(descriptor_, reinterpret_cast<sockaddr*>(&peer), &length) == 0;
         return {.is = there ? status::done : status::wants_write};
     }
-    result read(std::span<char> into) override {
-        ssize_t n = 0;
-        do {
-            n = ::recv(descriptor_, into.data(), into.size(), MSG_DONTWAIT);
-        } while (n < 0 && errno == EINTR);
-        if (n > 0) return {.bytes = static_cast<std::size_t>(n)};
-        if (n == 0) return {.is = status::closed};
-        return failure(status::wants_read);
+    result read(std::span<char> into) override { return receive(into, MSG_DONTWAIT); }
+    result await(std::span<char> into) override {
+        if (!blocks_) block();
+        return receive(into, 0);
     }
     result write(std::string_view bytes) override {
         ssize_t n = 0;
@@ -49,11 +47,28 @@ public:
     }
 
 private:
+    // All other calls say that they do not want to.
+    void block() noexcept {
+        const timeval limit{.tv_sec = 0, .tv_usec = 1000};  // rounded up to a tick of the kernel
+        const int flags = ::fcntl(descriptor_, F_GETFL);
+        if (flags < 0 || ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0) return;
+        blocks_ = ::fcntl(descriptor_, F_SETFL, flags & ~O_NONBLOCK) == 0;
+    }
+    result receive(std::span<char> into, int flags) {
+        ssize_t n = 0;
+        do {
+            n = ::recv(descriptor_, into.data(), into.size(), flags);
+        } while (n < 0 && errno == EINTR);
+        if (n > 0) return {.bytes = static_cast<std::size_t>(n)};
+        if (n == 0) return {.is = status::closed};
+        return failure(status::wants_read);
+    }
     static result failure(status if_early) {
         if (errno == EAGAIN || errno == EWOULDBLOCK) return {.is = if_early};
         return {.is = status::failed, .why = std::strerror(errno)};
     }
     const int descriptor_;
+    bool blocks_ = false;  // used by the reading thread
 };
 
 }  // namespace

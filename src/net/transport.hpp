@@ -1,4 +1,4 @@
-// A non-blocking byte stream to a server: a socket, or TLS over one.
+// A byte stream to a server, non-blocking but for await(): a socket, or TLS over one.
 #pragma once
 
 #include <mortise/config.hpp>
@@ -30,6 +30,8 @@ public:
     // Call again until it is done or failed.
     virtual result establish() = 0;
     virtual result read(std::span<char> into) = 0;
+    // The same, but if nothing is there it may wait for some milliseconds first. It saves a caller the system call that waits.
+    virtual result await(std::span<char> into) { return read(into); }
     virtual result write(std::string_view bytes) = 0;
 
     // More was received than read() has returned.
