@@ -46,10 +46,10 @@ claim_id claim_id::random() {
 
 std::string claim_id::hex() const {
     constexpr char digits[] = "0123456789abcdef";
-    std::string text;
-    text.reserve(2 * sizeof bits);
-    for (std::uint64_t word : bits)
-        for (int shift = 60; shift >= 0; shift -= 4) text += digits[word >> shift & 15];
+    std::string text(2 * sizeof bits, '0');
+    char* at = text.data();
+    for (const std::uint64_t word : bits)
+        for (int shift = 60; shift >= 0; shift -= 4) *at++ = digits[word >> shift & 15];
     return text;
 }
 

@@ -47,6 +47,7 @@ public:
     script_call& operator<<(const packed_record& argument) { return *this << argument.bytes(); }
 
     bool takes() const noexcept;  // a claim
+    bool plain() const noexcept { return script_ == nullptr; }
     const std::string& by_digest() const noexcept { return bytes_; }
     std::string by_source() const;
 

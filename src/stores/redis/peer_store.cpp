@@ -1,5 +1,6 @@
 #include "stores/redis/peer_store.hpp"
 
+#include "base/spare_blocks.hpp"
 #include "stores/redis/late_claims.hpp"
 #include "stores/redis/peer_waiters.hpp"
 #include "stores/redis/renewer.hpp"
@@ -22,6 +23,25 @@ namespace {
 // held: only the script says for how long.
 constexpr spi::duration crowded_for = std::chrono::milliseconds{500};
 constexpr std::size_t crowded_places = 64;
+
+// A claim that was asked for by a plain command.
+struct plain_request : base::spared<plain_request> {
+    peer_claim wanted;
+    spi::time_point sent;
+    spi::reply<spi::claim_answer> done;
+
+    plain_request(peer_claim&& claim, spi::time_point when, spi::reply<spi::claim_answer>&& then)
+        : wanted(std::move(claim)), sent(when), done(std::move(then)) {}
+};
+
+struct sent_release : base::spared<sent_release> {
+    std::string key;
+    claim_id id;
+    spi::reply<spi::release_answer> done;
+
+    sent_release(std::string&& of, const claim_id& which, spi::reply<spi::release_answer>&& then)
+        : key(std::move(of)), id(which), done(std::move(then)) {}
+};
 
 class peer_store final : public routed_store {
 public:
@@ -53,9 +73,13 @@ private:
     spi::time_point& crowded_until(std::string_view key) {
         return crowded_until_[std::hash<std::string_view>{}(key) % crowded_places];
     }
-    void ask_at_once(peer_claim mine, spi::reply<spi::claim_answer> done);
-    bool send_plainly(const peer_claim& wanted);
-    void ask_plainly(peer_claim wanted, script_call request, spi::reply<spi::claim_answer> done);
+    void ask_at_once(peer_claim&& mine, spi::reply<spi::claim_answer>&& done);
+    bool send_plainly(const peer_claim& wanted, spi::time_point now);
+    void ask_plainly(peer_claim&& wanted, script_call&& request, spi::time_point sent,
+                     spi::reply<spi::claim_answer>&& done);
+    void answered_plainly(plain_request& asked, const reply& raw);
+    void refused_plainly(plain_request& asked);
+    void answer(peer_claim mine, spi::claim_answer with, spi::reply<spi::claim_answer> done);
     void ask(peer_claim wanted, spi::reply<spi::claim_answer> done);
     void send_script(peer_claim wanted, spi::reply<spi::claim_answer> done);
     void note(const peer_claim& asked, sent_claims::by how, const spi::claim_answer& answer);
@@ -69,7 +93,6 @@ private:
     spi::release_answer released(const std::string& key, const claim_id& id, spi::release_answer answer);
     void watch_late_claims();
     void release_late_claims();
-    void release_if_late(const peer_claim& granted);
 
     const std::unique_ptr<const peer_protocol> how_;
     renewer renewer_;
@@ -104,23 +127,25 @@ void peer_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_a
     ask_at_once(std::move(mine), std::move(done));
 }
 
-void peer_store::ask_at_once(peer_claim mine, spi::reply<spi::claim_answer> done) {
+void peer_store::ask_at_once(peer_claim&& mine, spi::reply<spi::claim_answer>&& done) {
+    const spi::time_point now = context_.clock.now();
+    if (auto request = how_->plain_claim_call(mine); request && send_plainly(mine, now))
+        return ask_plainly(std::move(mine), std::move(*request), now, std::move(done));
+    ask(mine, [this, mine, done = std::move(done)](spi::claim_answer with) mutable {
+        answer(std::move(mine), std::move(with), std::move(done));
+    });
+}
+
+void peer_store::answer(peer_claim mine, spi::claim_answer with, spi::reply<spi::claim_answer> done) {
     using enum spi::claim_answer::verdict;
-    auto answered = [this, mine, done = std::move(done)](spi::claim_answer answer) mutable {
-        if (answer.is == busy && mine.queue) return wait(std::move(mine), std::move(answer), std::move(done));
-        if (answer.is != unknown) stop_waiting(mine.key, mine.id);
-        done(std::move(answer));
-    };
-    if (auto request = how_->plain_claim_call(mine); request && send_plainly(mine))
-        ask_plainly(std::move(mine), std::move(*request), std::move(answered));
-    else
-        ask(std::move(mine), std::move(answered));
+    if (with.is == busy && mine.queue) return wait(std::move(mine), std::move(with), std::move(done));
+    if (with.is != unknown) stop_waiting(mine.key, mine.id);
+    done(std::move(with));
 }
 
 // On one connection the release comes after the claim; with more, it may not. If so, it counts as sent.
-bool peer_store::send_plainly(const peer_claim& wanted) {
+bool peer_store::send_plainly(const peer_claim& wanted, spi::time_point now) {
     if (settings_.shape != settings::topology::single || wanted.replicas > 0) return false;
-    const spi::time_point now = context_.clock.now();
     std::scoped_lock guard{mutex_};
     if (now < crowded_until(wanted.key) || waiting_.contains(wanted.id) || !sent_.may_be_plain(wanted.id, now))
         return false;
@@ -128,27 +153,46 @@ bool peer_store::send_plainly(const peer_claim& wanted) {
     return true;
 }
 
-void peer_store::ask_plainly(peer_claim wanted, script_call request, spi::reply<spi::claim_answer> done) {
-    const spi::time_point sent = context_.clock.now();
-    const std::string key = wanted.key;
+void peer_store::ask_plainly(peer_claim&& wanted, script_call&& request, spi::time_point sent,
+                             spi::reply<spi::claim_answer>&& done) {
+    auto asked = std::make_unique<plain_request>(std::move(wanted), sent, std::move(done));
+    const std::string_view key = asked->wanted.key;
     servers_->ask(key, std::move(request),
-                  [this, wanted = std::move(wanted), sent, done = std::move(done)](const reply& raw) mutable {
-                      using by = sent_claims::by;
-                      if (raw.is != reply::kind::null) {
-                          spi::claim_answer answer = how_->read_claim(raw, wanted, sent);
-                          note(wanted, by::plain_command, answer);
-                          if (answer.is == spi::claim_answer::verdict::granted) release_if_late(wanted);
-                          return done(std::move(answer));
-                      }
-                      bool goes_on = false;
-                      {
-                          std::scoped_lock guard{mutex_};
-                          crowded_until(wanted.key) = context_.clock.now() + crowded_for;
-                          goes_on = sent_.goes_on_by_script(wanted.id);
-                      }
-                      if (!goes_on) return done({.is = spi::claim_answer::verdict::refused, .reason = errc::cancelled});
-                      send_script(std::move(wanted), std::move(done));
-                  });
+                  [this, asked = std::move(asked)](const reply& raw) { answered_plainly(*asked, raw); });
+}
+
+void peer_store::answered_plainly(plain_request& asked, const reply& raw) {
+    using enum spi::claim_answer::verdict;
+    if (raw.is == reply::kind::null) return refused_plainly(asked);
+    const peer_claim& claim = asked.wanted;
+    spi::claim_answer with = how_->read_claim(raw, claim, asked.sent);
+    std::optional<std::string> channel;
+    bool late = false;  // its release has overtaken it
+    {
+        std::scoped_lock guard{mutex_};
+        note(claim, sent_claims::by::plain_command, with);
+        late = with.is == granted && late_.came(claim.id);
+        if (with.is != unknown) channel = waiting_.remove(claim.id);
+    }
+    if (late) servers_->ask(claim.key, how_->release_call(claim.key, claim.id, false), [](const reply&) {});
+    if (channel) servers_->leave(claim.key, *channel);
+    asked.done(std::move(with));
+}
+
+void peer_store::refused_plainly(plain_request& asked) {
+    bool goes_on = false;
+    {
+        std::scoped_lock guard{mutex_};
+        crowded_until(asked.wanted.key) = context_.clock.now() + crowded_for;
+        goes_on = sent_.goes_on_by_script(asked.wanted.id);
+    }
+    peer_claim& mine = asked.wanted;
+    if (!goes_on)
+        return answer(std::move(mine), {.is = spi::claim_answer::verdict::refused, .reason = errc::cancelled},
+                      std::move(asked.done));
+    send_script(mine, [this, mine, done = std::move(asked.done)](spi::claim_answer with) mutable {
+        answer(std::move(mine), std::move(with), std::move(done));
+    });
 }
 
 void peer_store::ask(peer_claim wanted, spi::reply<spi::claim_answer> done) {
@@ -169,14 +213,17 @@ void peer_store::send_script(peer_claim wanted, spi::reply<spi::claim_answer> do
         using enum spi::claim_answer::verdict;
         spi::claim_answer answer = how_->read_claim(raw, wanted, sent);
         if (answer.is == granted && have < wanted.replicas) answer = not_durable(settings_, have, wanted.replicas);
-        note(wanted, sent_claims::by::script, answer);
+        {
+            std::scoped_lock guard{mutex_};
+            note(wanted, sent_claims::by::script, answer);
+        }
         done(std::move(answer));
     };
     servers_->ask_for(key, std::move(request), replicas, std::move(answered));
 }
 
+// With the mutex held.
 void peer_store::note(const peer_claim& asked, sent_claims::by how, const spi::claim_answer& answer) {
-    std::scoped_lock guard{mutex_};
     sent_.answered(asked.id, how, answer.is, {.own = asked.own, .replicas = asked.replicas});
 }
 
@@ -269,16 +316,19 @@ void peer_store::stop_waiting(std::string_view key, const claim_id& id) {
 }
 
 void peer_store::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
-    const std::string key = how_->key_of(name);
-    stop_waiting(key, id);
-    const bool kept = [&] {
+    auto sent = std::make_unique<sent_release>(how_->key_of(name), id, std::move(done));
+    const std::string_view key = sent->key;
+    std::optional<std::string> channel;
+    bool kept = false;
+    {
         std::scoped_lock guard{mutex_};
-        return sent_.releasing(id, context_.clock.now());
-    }();
-    servers_->ask(key, how_->release_call(key, id, kept),
-                  [this, key, id, done = std::move(done)](const reply& answer) mutable {
-                      done(released(key, id, how_->read_release(answer)));
-                  });
+        channel = waiting_.remove(id);
+        kept = sent_.releasing(id, context_.clock.now());
+    }
+    if (channel) servers_->leave(key, *channel);
+    servers_->ask(key, how_->release_call(key, id, kept), [this, sent = std::move(sent)](const reply& answer) {
+        sent->done(released(sent->key, sent->id, how_->read_release(answer)));
+    });
 }
 
 spi::release_answer peer_store::released(const std::string& key, const claim_id& id, spi::release_answer answer) {
@@ -305,15 +355,6 @@ void peer_store::watch_late_claims() {
     context_.clock.at(*next, [this, open] {
         if (open.lock()) release_late_claims();
     });
-}
-
-// Its release has overtaken it.
-void peer_store::release_if_late(const peer_claim& granted) {
-    {
-        std::scoped_lock guard{mutex_};
-        if (!late_.came(granted.id)) return;
-    }
-    servers_->ask(granted.key, how_->release_call(granted.key, granted.id, false), [](const reply&) {});
 }
 
 void peer_store::release_late_claims() {

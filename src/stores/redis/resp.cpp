@@ -2,6 +2,7 @@
 
 #include "base/immortal.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -137,24 +138,36 @@ auto reader::next(reply& out) -> parse_status {
 
 namespace {
 
-void append_head(std::string& out, char type, std::size_t n) {
-    char digits[24];
-    const auto [stop, ignored] = std::to_chars(digits, digits + sizeof digits, n);
-    out += type;
-    out.append(digits, stop);
-    out += "\r\n";
-}
+// A type, a number and the end of the line.
+struct head {
+    char bytes[24];
+    std::size_t length;
+
+    head(char type, std::size_t n) {
+        bytes[0] = type;
+        char* at = std::to_chars(bytes + 1, bytes + sizeof bytes - 2, n).ptr;
+        *at++ = '\r';
+        *at++ = '\n';
+        length = static_cast<std::size_t>(at - bytes);
+    }
+};
 
 }  // namespace
 
 command::command(std::string& out, std::size_t arguments) : out_(out) {
-    append_head(out, '*', arguments);
+    const head count{'*', arguments};
+    out.append(count.bytes, count.length);
 }
 
 command& command::operator<<(std::string_view argument) {
-    append_head(out_, '$', argument.size());
-    out_ += argument;
-    out_ += "\r\n";
+    const head size{'$', argument.size()};
+    const std::size_t before = out_.size();
+    out_.resize(before + size.length + argument.size() + 2);  // once: a command has many arguments
+    char* at = out_.data() + before;
+    at = std::copy_n(size.bytes, size.length, at);
+    at = std::copy_n(argument.data(), argument.size(), at);
+    at[0] = '\r';
+    at[1] = '\n';
     return *this;
 }
 

@@ -9,12 +9,15 @@
 #pragma once
 
 #include "base/ended_claims.hpp"
+#include "base/spare_blocks.hpp"
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
 
+#include <functional>
 #include <unordered_map>
+#include <utility>
 
 namespace mortise::inline v0::stores::redis {
 
@@ -57,7 +60,8 @@ private:
         bool releasing = false;
         terms claimed{};
     };
-    std::unordered_map<claim_id, state> claims_;
+    using node = std::pair<const claim_id, state>;
+    std::unordered_map<claim_id, state, std::hash<claim_id>, std::equal_to<>, base::spare_allocator<node>> claims_;
     base::ended_claims<1024> unsure_;   // releases without an answer: the latest, of one outage
     base::ended_claims<1024> in_vain_;  // releases that found nothing, or of claims that are not known: the latest
 };

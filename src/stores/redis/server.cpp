@@ -1,5 +1,7 @@
 #include "stores/redis/server.hpp"
 
+#include "base/spare_blocks.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -18,16 +20,30 @@ void when_usable(const std::shared_ptr<connection>& on, handler then) {
     });
 }
 
-void send(const std::shared_ptr<connection>& on, script_call once, handler done, bool asking) {
-    auto request = std::make_unique<const script_call>(std::move(once));
-    const std::string& bytes = request->by_digest();
-    handler answered = [on, request = std::move(request), done = std::move(done), asking](const reply& answer) mutable {
+// A script, until the server has said that it knows it.
+struct sent_script : base::spared<sent_script> {
+    std::shared_ptr<connection> on;
+    script_call request;
+    handler done;
+    bool asking = false;
+
+    sent_script(const std::shared_ptr<connection>& where, script_call&& what, handler&& then, bool first_asking)
+        : on(where), request(std::move(what)), done(std::move(then)), asking(first_asking) {}
+
+    void answered(const reply& answer) {
         if (!answer.error() || !answer.text.starts_with("NOSCRIPT")) return done(answer);
         std::vector<handler> both;
         if (asking) both.emplace_back([](const reply&) {});
         both.push_back(std::move(done));
-        on->send(std::string(asking ? asking_first : "") + request->by_source(), both);
-    };
+        on->send(std::string(asking ? asking_first : "") + request.by_source(), both);
+    }
+};
+
+void send(const std::shared_ptr<connection>& on, script_call&& request, handler&& done, bool asking) {
+    if (request.plain() && !asking) return on->send(request.by_digest(), std::move(done));
+    auto sent = std::make_unique<sent_script>(on, std::move(request), std::move(done), asking);
+    const std::string& bytes = sent->request.by_digest();
+    handler answered = [sent = std::move(sent)](const reply& answer) { sent->answered(answer); };
     if (!asking) return on->send(bytes, std::move(answered));
     std::vector<handler> both;
     both.emplace_back([](const reply&) {});
@@ -37,7 +53,7 @@ void send(const std::shared_ptr<connection>& on, script_call once, handler done,
 
 }  // namespace
 
-void run(const std::shared_ptr<connection>& on, script_call request, handler done, bool asking) {
+void run(const std::shared_ptr<connection>& on, script_call&& request, handler&& done, bool asking) {
     if (!on->strict() || !request.takes()) return send(on, std::move(request), std::move(done), asking);
     when_usable(on, [on, request = std::move(request), done = std::move(done), asking](const reply& answer) mutable {
         if (answer.failure()) return done(answer);

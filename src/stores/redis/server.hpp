@@ -18,7 +18,7 @@
 namespace mortise::inline v0::stores::redis {
 
 // Sends the digest, and the source if the server does not know it. `asking`: the slot is being moved to this server.
-void run(const std::shared_ptr<connection>& on, script_call request, handler done, bool asking = false);
+void run(const std::shared_ptr<connection>& on, script_call&& request, handler&& done, bool asking = false);
 
 // Runs `then` once the connection is up and subscribed to its inbox; at once if it is. With the error if it cannot be.
 void when_connected(const std::shared_ptr<connection>& on, handler then);

@@ -2,6 +2,10 @@
 -- or its claim may arrive later. ARGV: the value, and for how many ms it is remembered.
 -- Returns 0 released, 1 expired, 2 taken over.
 local held, mark = redis.pcall('GET', KEYS[1]), KEYS[2]
+if held == ARGV[1] and not mark then
+  redis.call('DEL', KEYS[1])
+  return 0
+end
 local answer = held and '2' or '1'
 if held == ARGV[1] then
   redis.call('DEL', KEYS[1])
