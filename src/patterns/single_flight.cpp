@@ -62,6 +62,7 @@ struct single_flight::body {
                                       const std::optional<boot_clock::time_point>& deadline) const;
     std::optional<value> fresh(std::string_view key) const;
     std::optional<value> rebuilt(std::string_view key, hold& mine, rebuild& make);
+    hold in_time(std::string_view key, attempt got) const;
     [[noreturn]] void too_late(std::string_view key) const;
 };
 
@@ -98,13 +99,13 @@ std::optional<value> single_flight::body::in_turn(std::string_view key, rebuild&
     shared_mutex lock = lock_of(key);
     attempt got = lock.try_acquire();
     if (got.reason() == errc::busy) {
-        hold reading = lock.try_acquire_shared({.wait = left()}).value();  // or throws why not
+        hold reading = in_time(key, lock.try_acquire_shared({.wait = left()}));
         if (std::optional<value> found = fresh(key)) {
             mine->land(found, std::move(reading));
             return found;
         }
         reading.release();
-        got = lock.try_acquire({.wait = left()});
+        got = in_time(key, lock.try_acquire({.wait = left()}));
     }
     hold& held = got.value();  // or throws why not
     std::optional<value> found = fresh(key);
@@ -144,6 +145,12 @@ std::optional<value> single_flight::body::rebuilt(std::string_view key, hold& mi
     // A cache that has forgotten the seal stores nothing; but the value is not late.
     if (!stored && !mine.valid()) return std::nullopt;
     return made;
+}
+
+// Or throws why not. Nothing may be left of the wait when the lock is asked for, and then it is only tried.
+hold single_flight::body::in_time(std::string_view key, attempt got) const {
+    if (got.reason() == errc::busy) too_late(key);
+    return std::move(got.value());
 }
 
 void single_flight::body::too_late(std::string_view key) const {
