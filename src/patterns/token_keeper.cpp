@@ -1,5 +1,6 @@
 #include "patterns/requirements.hpp"
 
+#include <mortise/boot_clock.hpp>
 #include <mortise/duration.hpp>
 #include <mortise/error.hpp>
 #include <mortise/patterns/token_keeper.hpp>
@@ -45,7 +46,7 @@ struct token_keeper::body {
     std::string key_of() const { return name + "/credential"; }
     nanoseconds ahead_of(const credential& one) const { return how.ahead.value_or(one.valid_for / 10); }
     std::optional<std::string> good(const std::string& refused) const;
-    bool replace(const std::string& refused);
+    std::optional<boot_clock::time_point> replace(const std::string& refused);
     void require_use(const credential& made, const std::string& refused) const;
 };
 
@@ -58,20 +59,21 @@ std::optional<std::string> token_keeper::body::good(const std::string& refused) 
     return std::move(one.value);
 }
 
-// When it has the lock, nobody uses the old one. From the seal on nobody will, whatever becomes of this process. Returns whether
-// the provider was asked.
-bool token_keeper::body::replace(const std::string& refused) {
+// When it has the lock, nobody uses the old one. From the seal on nobody will, whatever becomes of this process. Returns until when
+// the new one is good; nothing: the provider was not asked.
+std::optional<boot_clock::time_point> token_keeper::body::replace(const std::string& refused) {
     const hold mine = replacing.acquire();
-    if (good(refused)) return false;  // somebody else was faster
+    if (good(refused)) return std::nullopt;  // somebody else was faster
     if (!storage.seal(key_of(), mine.token())) {
         if (mine.valid()) patterns::seal_is_ahead(pattern, name, key_of());
-        return false;
+        return std::nullopt;
     }
     const credential made = ask();
+    const boot_clock::time_point made_at = boot_clock::now();
     static_cast<void>(
         storage.write(key_of(), mine.token(), packed_credential(made), made.valid_for));  // refused: look again
     require_use(made, refused);
-    return true;
+    return made_at + detail::bounded(made.valid_for - ahead_of(made));
 }
 
 // One that cannot be used would be replaced at once, again and again.
@@ -100,14 +102,16 @@ token_keeper::token_keeper(client& locks, fenced_storage& storage, std::string n
 token_keeper::~token_keeper() = default;
 
 token_keeper::use_of token_keeper::begin(const std::string& refused) {
-    for (int asked = 0;;) {
+    std::optional<boot_clock::time_point> good_until;
+    for (int lost = 0;;) {
         hold shared = body_->in_use.acquire_shared();
         if (auto value = body_->good(refused)) return {std::move(shared), *std::move(value)};
+        lost += good_until && boot_clock::now() < *good_until;
         shared.release();
-        if (asked == most_refreshes)
+        if (lost == most_refreshes)
             throw error(errc::lost, "token_keeper '" + body_->name +
                                         "': the storage has lost each of the credentials that were just stored");
-        asked += body_->replace(refused);
+        good_until = body_->replace(refused);
     }
 }
 
