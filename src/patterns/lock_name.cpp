@@ -1,6 +1,7 @@
 #include "patterns/lock_name.hpp"
 
 #include "patterns/hash.hpp"
+#include "patterns/limits.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +11,6 @@ namespace mortise::inline v0::patterns {
 namespace {
 
 constexpr std::size_t longest_key = 100;
-constexpr std::size_t longest_name = 200;
 
 bool readable(std::string_view key) {
     return !key.empty() && key.size() <= longest_key && key.front() != '#' &&

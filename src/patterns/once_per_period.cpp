@@ -1,3 +1,4 @@
+#include "patterns/limits.hpp"
 #include "patterns/requirements.hpp"
 
 #include <mortise/error.hpp>
@@ -7,8 +8,6 @@ namespace mortise::inline v0 {
 namespace {
 
 using std::chrono::nanoseconds;
-
-constexpr nanoseconds longest_lease = std::chrono::hours{24};
 
 bool is_taken(const attempt& got) {
     return got.reason() == errc::busy || got.reason() == errc::timed_out;
@@ -24,7 +23,7 @@ once_per_period::once_per_period(client& locks, std::string name, nanoseconds pe
         throw error(errc::invalid_option,
                     "once_per_period '" + name_ + "': the period must be positive, and the slack shorter than it");
     at_least_ = period - slack;
-    if (at_least_ > longest_lease)
+    if (at_least_ > patterns::longest_lease)
         throw error(errc::invalid_option, "once_per_period '" + name_ +
                                               "': a claim lasts at most 24 h, so the period less the slack must not be "
                                               "longer; for weekly jobs let the daily one look at the date");

@@ -1,5 +1,7 @@
 #include "patterns/requirements.hpp"
 
+#include "patterns/limits.hpp"
+
 #include <mortise/error.hpp>
 #include <mortise/promises.hpp>
 
@@ -22,7 +24,7 @@ void require_shared(const client& locks, std::string_view pattern, const std::st
 
 void require_lease(std::chrono::nanoseconds length, std::string_view option, std::string_view pattern,
                    const std::string& name) {
-    if (length >= std::chrono::milliseconds{100} && length <= std::chrono::hours{24}) return;
+    if (length >= shortest_lease && length <= longest_lease) return;
     throw error(errc::invalid_option, std::string(pattern) + " '" + name + "': " + std::string(option) + " of " +
                                           std::to_string(length / std::chrono::milliseconds{1}) +
                                           " ms: use 100 ms to 24 h");

@@ -1,5 +1,7 @@
 // Callers, providers and storages that behave badly.
+#include "base/limits.hpp"
 #include "patterns/fleet.hpp"
+#include "patterns/limits.hpp"
 
 #include <mortise/client.hpp>
 #include <mortise/error.hpp>
@@ -20,6 +22,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
+
+static_assert(patterns::longest_name == base::longest_name);
+static_assert(patterns::shortest_lease == base::shortest_lease && patterns::longest_lease == base::longest_lease);
 
 class misused : public ::testing::Test {
 protected:

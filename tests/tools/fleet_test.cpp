@@ -115,6 +115,7 @@ TEST_F(once_command, runs_once_in_each_window_of_a_fleet) {
         EXPECT_EQ(runs[window], 1) << "window " << window;
     }
     std::cout << judged << " windows of " << windows << " judged, one run in each\n";
+    if (judged == 0) GTEST_SKIP() << "no window in which all nodes were in time";
 }
 
 class elect_command : public command_suite {
