@@ -42,17 +42,16 @@ bound_sessions::bound_sessions(const settings& settings, const spi::context& con
       sockets_(sockets),
       lost_(std::move(lost)),
       all_(settings.connections),
-      shared_(std::make_shared<sql::connection>(
-          sql::connection::setup{.servers = settings_.servers,
-                                 .make = [config = settings_] { return make_driver(config, shared_silence); },
-                                 .timeout = settings_.timeout},
-          context_.clock, sockets_)) {}
+      shared_(std::make_shared<sql::connection>(sql::connection::setup{.servers = settings_.servers,
+                                                                       .make = make_drivers(settings_, shared_silence),
+                                                                       .timeout = settings_.timeout},
+                                                context_.clock, sockets_)) {}
 
 std::shared_ptr<sql::connection> bound_sessions::connect(place where) {
     const auto silence = std::chrono::duration_cast<std::chrono::seconds>(settings_.session);
     return std::make_shared<sql::connection>(
         sql::connection::setup{.servers = settings_.servers,
-                               .make = [config = settings_, silence] { return make_driver(config, silence); },
+                               .make = make_drivers(settings_, silence),
                                .timeout = settings_.timeout,
                                .greets =
                                    [this] {

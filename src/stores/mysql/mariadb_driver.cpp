@@ -4,6 +4,7 @@
 #include "net/library_tls.hpp"
 #include "stores/mysql/errors.hpp"
 #include "stores/mysql/mariadb_values.hpp"
+#include "stores/mysql/silent_server.hpp"
 #include "stores/sql/strangers.hpp"
 
 #include <algorithm>
@@ -88,7 +89,8 @@ outcome failure_to_connect(MYSQL* to, const net::library_tls* used, const net::t
 // Each call of the library that may wait is begun, continued while its socket is ready, and followed by what comes then.
 class mariadb_driver final : public sql::driver {
 public:
-    mariadb_driver(const settings& how, std::chrono::seconds silence) : how_(how) {
+    mariadb_driver(const settings& how, std::chrono::seconds silence, std::shared_ptr<suspects> past)
+        : how_(how), silent_(std::move(past)) {
         session_ = {
             "SET SESSION wait_timeout=" + std::to_string(silence.count()) +
                 ", time_zone='+00:00', sql_mode='STRICT_ALL_TABLES', autocommit=1, innodb_lock_wait_timeout=50"
@@ -106,13 +108,13 @@ public:
         return socket == MARIADB_INVALID_SOCKET ? -1 : socket;
     }
     interest wants() const override {
-        if (awaits_greeting_) return {.read = true};
+        if (awaits_greeting_) return {.read = true, .write = silent_.asks_at_once()};
         // A result may be there as soon as a statement was sent, and is to be taken: a socket is writable at once.
         const bool arrived = !results_.empty() || !told_.empty();
         if (goes_on_ == nullptr) return {.read = is_ == state::up, .write = arrived};
         return {.read = (waits_for_ & MYSQL_WAIT_READ) != 0, .write = arrived || (waits_for_ & MYSQL_WAIT_WRITE) != 0};
     }
-    bool provoke() override;
+    bool provoke() override { return awaits_greeting_ && silent_.ping(descriptor()); }
     void advance() override;
     bool ready() const override { return is_ == state::up && goes_on_ == nullptr; }
     void send(const sql::statement& what, std::span<const sql::value> bound) override;
@@ -149,7 +151,7 @@ private:
     sql::server_address to_;
     std::unique_ptr<net::library_tls> tls_{};
     bool awaits_greeting_ = false;  // the server's first packet
-    bool provoked_ = false;
+    silent_server silent_;
     state is_ = state::connecting;
     outcome trouble_{};
 
@@ -202,6 +204,7 @@ void mariadb_driver::open(const sql::server_address& to) {
         use_tls(mysql_, how_);
     }
     awaits_greeting_ = true;
+    silent_.open(to_.numeric + ' ' + std::to_string(to_.where.port));
     begin(
         mysql_real_connect_start(&made_, mysql_, to_.numeric.c_str(), how_.user.c_str(), how_.password.c_str(),
                                  how_.database.c_str(), to_.where.port, nullptr,
@@ -285,8 +288,11 @@ bool mariadb_driver::greeting_is_fine() {
     constexpr std::size_t to_version = 5;
     constexpr std::size_t to_abilities = 13;
     pollfd socket{descriptor(), POLLIN, 0};
+    if (silent_.asks_at_once()) socket.events |= POLLOUT;
     if (::poll(&socket, 1, 0) <= 0) return false;
-    if ((socket.revents & POLLERR) != 0 && !provoked_) {  // to ask why would take the reason away from the library
+    const bool failed = (socket.revents & POLLERR) != 0;
+    if (!failed && (socket.revents & POLLOUT) != 0) silent_.ask_for_tls(descriptor());
+    if (failed && !silent_.was_spoken_to()) {  // to ask why would take the reason away from the library
         awaits_greeting_ = false;
         return true;
     }
@@ -294,15 +300,15 @@ bool mariadb_driver::greeting_is_fine() {
     const auto got = ::recv(descriptor(), seen.data(), seen.size(), MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN) return false;
     awaits_greeting_ = false;
-    if (got <= 0 && provoked_) {
-        lose({.is = outcome::kind::unsent,
-              .detail = to_.where.shown() + " takes connections, but does not answer; is the port right?"});
+    const std::string_view says{reinterpret_cast<const char*>(seen.data()),
+                                static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+    if (silent_.ends_with(says)) {
+        lose(silent_.trouble_with(to_.where.shown(), says));
         return false;
     }
     if (got <= static_cast<ssize_t>(to_version)) return true;  // it was closed, or the library reads the rest
     if (seen[to_version - 1] == error_packet) return true;
     if (seen[to_version - 1] != protocol) {
-        const std::string_view says{reinterpret_cast<const char*>(seen.data()), static_cast<std::size_t>(got)};
         lose({.is = outcome::kind::refused, .detail = sql::wrong_server(to_.where.shown(), says, "MySQL")});
         return false;
     }
@@ -319,13 +325,6 @@ bool mariadb_driver::greeting_is_fine() {
           .detail = to_.where.shown() + " does not speak TLS; " + how_.tls.if_plain,
           .hopeless = true});
     return false;
-}
-
-// MySQL speaks first. Redis and web servers do not, but answer this.
-bool mariadb_driver::provoke() {
-    constexpr std::string_view words = "PING\r\n";
-    if (!awaits_greeting_ || std::exchange(provoked_, true)) return false;
-    return ::send(descriptor(), words.data(), words.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 }
 
 void mariadb_driver::connected() {
@@ -500,7 +499,13 @@ std::optional<sql::result> mariadb_driver::next_result() {
 }  // namespace
 
 std::unique_ptr<sql::driver> make_driver(const settings& how, std::chrono::seconds silence) {
-    return std::make_unique<mariadb_driver>(how, silence);
+    return make_drivers(how, silence)();
+}
+
+sql::driver_factory make_drivers(const settings& how, std::chrono::seconds silence) {
+    return [how, silence, past = std::make_shared<suspects>()] {
+        return std::make_unique<mariadb_driver>(how, silence, past);
+    };
 }
 
 }  // namespace mortise::inline v0::stores::mysql

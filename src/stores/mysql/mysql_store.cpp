@@ -70,7 +70,7 @@ public:
 
 // row.
 spi::store_factory open_rows(const settings& how) {
-    const auto make = [how] { return make_driver(how, silence_of_rows); };
+    const sql::driver_factory make = make_drivers(how, silence_of_rows);
     const auto setup = std::make_shared<const sql::row_setup>(sql::row_setup{
         .dialect = row_dialect(),
         .promises = promises_of_row(how),

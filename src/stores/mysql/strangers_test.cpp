@@ -1,4 +1,5 @@
 // The address leads to a server of another kind.
+#include "stores/mysql/servers/server.hpp"
 #include "stores/postgres/servers/server.hpp"
 #include "stores/redis/servers/scripted.hpp"
 #include "stores/redis/servers/single.hpp"
@@ -48,12 +49,21 @@ TEST_P(mysql_strangers, that_wait_to_be_spoken_to_are_named) {
     expect_named(redis.node().address(), "is a Redis server, not MySQL");
 }
 
-// It closes the connection, as a server does that is being restarted.
-TEST_P(mysql_strangers, that_say_nothing_are_asked_until_patience_ends) {
+// It closes the connection, as a server does that is being restarted, and is asked in its own words by the next attempt.
+TEST_P(mysql_strangers, that_close_the_connection_are_named) {
     const postgres::servers::server postgres;
-    const attempt got = asked(postgres.address(), 1s);
-    ASSERT_FALSE(got);
-    EXPECT_EQ(got.reason(), errc::unreachable) << got.refusal().describe();
+    expect_named(postgres.address(), "is a PostgreSQL server, not MySQL");
+}
+
+// What is said to it is not said to the next one.
+TEST_P(mysql_strangers, that_close_the_connection_keep_nobody_from_the_server_beside_them) {
+    const postgres::servers::server postgres;
+    servers::server mariadb;
+    std::string url = mariadb.fresh_url();
+    url.insert(url.find('@') + 1, postgres.address() + ",");
+    client ours{url + "?timeout=1s&strategy=" + GetParam(), {.patience = 60s}};
+    const attempt got = ours.try_acquire("n", {.wait = 20s});
+    EXPECT_TRUE(got) << got.refusal().describe();
 }
 
 }  // namespace
