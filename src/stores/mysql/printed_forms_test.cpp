@@ -10,11 +10,13 @@
 #include <mortise/sql/optimistic.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <future>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -163,6 +165,44 @@ TEST_F(mysql_printed_insert, the_sweeper_deletes_the_row_of_a_holder_that_is_slo
     ASSERT_EQ(take(a, "a"), 0u);
     sweep_what_expired();
     EXPECT_EQ(take(b, "b"), 0u) << "while a is inside";
+}
+
+// Those who wait for the row share it once it is deleted, and then all of them want to change it.
+TEST_F(mysql_printed_insert, sixteen_threads_deadlock) {
+    std::atomic<bool> seen{false};
+    const auto began = std::chrono::steady_clock::now();
+    {
+        std::vector<std::jthread> crew;
+        for (int i = 0; i < 16; ++i)
+            crew.emplace_back([&] {
+                session mine = connect();
+                while (!seen && std::chrono::steady_clock::now() - began < 60s)
+                    if (take(mine) == deadlock || free(mine) == deadlock) seen = true;
+            });
+    }
+    EXPECT_TRUE(seen);
+    std::cout << "deadlock after ms: " << (std::chrono::steady_clock::now() - began) / 1ms << "\n";
+}
+
+// Without hand-over, so that each turn is a row of its own.
+TEST_F(mysql_printed_insert, sixteen_threads_of_ours_do_not) {
+    const auto deadlocks = [&] {
+        const std::string got = server_->run("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'");
+        return got.substr(got.find('\t') + 1);
+    };
+    client locks{url_, {.hand_over_turns = 1}};
+    const std::string before = deadlocks();
+    std::atomic<int> refused{0};
+    {
+        std::vector<std::jthread> crew;
+        for (int i = 0; i < 16; ++i)
+            crew.emplace_back([&] {
+                for (int n = 0; n < 10; ++n)
+                    if (!locks.try_acquire("n", {.wait = 60s})) ++refused;
+            });
+    }
+    EXPECT_EQ(refused, 0);
+    std::cout << "deadlocks in the server: " << before << " before, " << deadlocks() << " after\n";
 }
 
 // Ours counts levels, renews while its holder lives, knows a dead one by its connection or its lease, and frees by id.
