@@ -6,6 +6,7 @@
 #include <mortise/error.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <thread>
 
@@ -166,10 +167,16 @@ TEST_P(baseline_of_store, usage_never_goes_back) {
         client busy = make_client();
         for (int n = 0; n < 10; ++n) static_cast<void>(busy.acquire("usage"));
     }
-    const store_usage after = found.usage();
+    store_usage after = found.usage();
     EXPECT_EQ(before.commands.has_value(), after.commands.has_value());
     if (before.commands) {
-        EXPECT_GE(*after.commands, *before.commands + 20);
+        // PostgreSQL counts what a connection did when that has ended, which it notices after the client. Looking is counted too.
+        unsigned looks = 0;
+        for (; looks < 5 && *after.commands < *before.commands + 20 + looks; ++looks) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{200});
+            after = found.usage();
+        }
+        EXPECT_GE(*after.commands, *before.commands + 20 + looks);
     }
     EXPECT_GE(after.processor, before.processor);
 }
