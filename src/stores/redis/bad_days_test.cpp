@@ -48,6 +48,22 @@ TEST_F(redis_bad_days, scripts_that_are_forgotten_all_the_time_cost_nothing_but_
     EXPECT_TRUE(held("y").empty());
 }
 
+// The claim follows while the release is on its way. If the release had to be sent again, the claim would come first.
+TEST_F(redis_bad_days, a_release_whose_script_was_forgotten_is_not_overtaken_by_the_next_claim) {
+    tcp_proxy proxy{node().port()};
+    const std::string at = "redis://127.0.0.1:" + std::to_string(proxy.port());
+    for (const std::string& address : {url(proxy.port()), at + "?protocol=setnx", at + "?protocol=redisson"}) {
+        client far{address, {.hand_over_turns = 0}};
+        node().command({"script", "flush"});
+        hold mine = far.acquire(prefix_, {.wait = 20s, .release = release_mode::lazy});
+        proxy.delay(way::to_client, 100ms);
+        EXPECT_EQ(mine.release(), release_result::sent);
+        const attempt next = far.try_acquire(prefix_);
+        EXPECT_TRUE(next) << address << ": " << next.refusal().describe();
+        proxy.delay(way::to_client, 0ms);
+    }
+}
+
 TEST_F(redis_bad_days, a_full_server_refuses_claims_and_still_renews_and_takes_back) {
     hold mine = locks_.acquire("x", {.lease = 3s});
     node().command({"config", "set", "maxmemory", "1"});

@@ -259,6 +259,7 @@ void connection::lost(lock& held) {
     std::deque<pending> gone;
     gone.swap(pending_);
     channels_.lost();
+    scripts_there_.begin_anew();
     held.unlock();
     const reply failed = failure_of(why, settings_);
     for (pending& one : gone) one.done(failed);

@@ -6,6 +6,7 @@
 
 #include "net/channel.hpp"
 #include "stores/redis/handshake.hpp"
+#include "stores/redis/known_scripts.hpp"
 #include "stores/redis/resp.hpp"
 #include "stores/redis/settings.hpp"
 #include "stores/redis/subscriptions.hpp"
@@ -61,6 +62,8 @@ public:
     bool strict() const noexcept { return settings_.strict; }
     std::string flaw() const;
 
+    known_scripts& scripts_there() noexcept { return scripts_there_; }
+
 private:
     struct pending {
         handler done;
@@ -93,6 +96,7 @@ private:
     spi::time_point heard_{};
     std::deque<pending> pending_;
     subscriptions channels_;
+    known_scripts scripts_there_;
     std::string flaw_;
     bool notifies_ = false;
 

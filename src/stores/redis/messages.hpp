@@ -48,6 +48,7 @@ public:
 
     bool takes() const noexcept;  // a claim
     bool plain() const noexcept { return script_ == nullptr; }
+    const script& called() const noexcept { return *script_; }  // unless it is plain
     const std::string& by_digest() const noexcept { return bytes_; }
     std::string by_source() const;
 

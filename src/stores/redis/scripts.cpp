@@ -17,19 +17,20 @@ constexpr std::string_view takes = "#!lua\n";
 constexpr std::string_view keeps = "#!lua flags=allow-oom\n";
 constexpr std::string_view looks = "#!lua flags=no-writes\n";
 
-script make(std::string_view head, std::initializer_list<std::string_view> parts) {
-    std::string text{head};
-    for (const std::string_view part : parts) text += spliced(part);
-    return script{std::move(text), head == takes};
-}
-
 }  // namespace
 
-script::script(std::string text, bool claims) : source(std::move(text)), sha(sha1_of(source)), takes(claims) {}
+script::script(std::string text, bool claims, unsigned which)
+    : source(std::move(text)), sha(sha1_of(source)), takes(claims), number(which) {}
 
 const scripts& scripts::all() {
     static constinit base::made_once<const scripts> made;
     return *made([] {
+        unsigned next = 0;
+        const auto make = [&next](std::string_view head, std::initializer_list<std::string_view> parts) {
+            std::string text{head};
+            for (const std::string_view part : parts) text += spliced(part);
+            return script{std::move(text), head == takes, next++};
+        };
         return std::unique_ptr<const scripts>(new scripts{
             .claim = make(takes, {lua::fast_claim, lua::state, lua::claim}),
             .release = make(keeps, {lua::fast_release, lua::state, lua::release}),

@@ -12,8 +12,10 @@ struct script {
     std::string source;
     std::string sha;  // 40 hex digits, for EVALSHA
     bool takes;       // a claim
+    unsigned number;  // in scripts
 
-    explicit script(std::string text, bool claims = false);
+    explicit script(std::string text, bool claims = false, unsigned which = 0);
+    bool brief() const noexcept { return source.size() < 1000; }  // it fits into a packet with its arguments
 };
 
 // Made on first use; never destroyed.

@@ -32,6 +32,7 @@ struct sent_script : base::spared<sent_script> {
 
     void answered(const reply& answer) {
         if (!answer.error() || !answer.text.starts_with("NOSCRIPT")) return done(answer);
+        on->scripts_there().missed(request.called());
         std::vector<handler> both;
         if (asking) both.emplace_back([](const reply&) {});
         both.push_back(std::move(done));
@@ -42,7 +43,9 @@ struct sent_script : base::spared<sent_script> {
 void send(const std::shared_ptr<connection>& on, script_call&& request, handler&& done, bool asking) {
     if (request.plain() && !asking) return on->send(request.by_digest(), std::move(done));
     auto sent = std::make_unique<sent_script>(on, std::move(request), std::move(done), asking);
-    const std::string& bytes = sent->request.by_digest();
+    const bool known = sent->request.plain() || on->scripts_there().knows(sent->request.called());
+    const std::string source = known ? std::string{} : sent->request.by_source();
+    const std::string& bytes = known ? sent->request.by_digest() : source;
     handler answered = [sent = std::move(sent)](const reply& answer) { sent->answered(answer); };
     if (!asking) return on->send(bytes, std::move(answered));
     std::vector<handler> both;
