@@ -2,10 +2,16 @@
 #include "stores/redis/redisson_protocol.hpp"
 #include "stores/redis/servers/single.hpp"
 #include "stores/redis/servers/subscriber.hpp"
+#include "support/waiting.hpp"
+
+#include <mortise/client.hpp>
+#include <mortise/error.hpp>
+#include <mortise/shared_mutex.hpp>
 
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <map>
 #include <sstream>
 
@@ -15,6 +21,7 @@
 namespace mortise::inline v0::stores::redis {
 namespace {
 
+using namespace std::chrono_literals;
 using words = std::vector<std::string>;
 
 // A script that Redisson ran: what it was told, and what it did.
@@ -202,6 +209,93 @@ TEST_F(redisson_recording, a_fair_lock) {
 
 TEST_F(redisson_recording, readers_and_a_writer) {
     play(7);
+}
+
+// ---- the recording as the peer of a client of ours, on one server
+
+class redisson_as_peer : public ::testing::Test {
+protected:
+    std::string command(const words& what) {
+        std::string answer = on_.node().command(what);
+        while (answer.ends_with('\n')) answer.pop_back();
+        return answer;
+    }
+    // Does what the script did. The answers.
+    words replay(const recorded_script& one) {
+        words answers;
+        for (const words& each : one.commands) answers.push_back(command(each));
+        return answers;
+    }
+    bool await_listener(const std::string& channel) {
+        return testing::eventually([&] { return command({"pubsub", "numsub", channel}) == channel + "\n1"; }, 20s);
+    }
+    std::uint16_t port() { return on_.node().port(); }
+    client& locks() { return locks_; }
+
+private:
+    servers::single on_;
+    client locks_{"redis://" + on_.node().address() + "?protocol=redisson"};
+};
+
+TEST_F(redisson_as_peer, keeps_us_out_until_it_has_left_as_often_as_it_has_entered) {
+    const auto all = story(1);
+    ASSERT_EQ(all.size(), 4u);
+    const std::string owner = all[0].arguments.at(1);
+    for (const std::size_t step : {0u, 1u, 2u}) {
+        replay(all[step]);
+        EXPECT_EQ(locks().try_acquire("trace").reason(), errc::busy) << step;
+        EXPECT_EQ(command({"hgetall", "trace"}), owner + (step == 1 ? "\n2" : "\n1"));
+    }
+    auto waits = std::async(std::launch::async, [&] { return locks().try_acquire("trace", {.wait = 50s}); });
+    ASSERT_TRUE(await_listener("redisson_lock__channel:{trace}"));
+    replay(all[3]);
+    EXPECT_TRUE(waits.get());
+}
+
+TEST_F(redisson_as_peer, reads_with_us_and_writes_alone) {
+    const auto all = story(7);
+    ASSERT_EQ(all.size(), 8u);  // two readers, a writer in vain twice, both readers leave, the writer, and it leaves
+    shared_mutex ours{locks(), "trace-rw"};
+    for (const std::size_t reader : {0u, 1u}) replay(all[reader]);
+    EXPECT_FALSE(ours.try_lock());
+    EXPECT_TRUE(ours.try_lock_shared());
+    ours.unlock_shared();
+    EXPECT_EQ(command({"hlen", "trace-rw"}), "3") << "both still read";
+    auto writes = std::async(std::launch::async, [&] {
+        const bool got = ours.try_lock_for(50s);
+        if (got) ours.unlock();
+        return got;
+    });
+    ASSERT_TRUE(await_listener("redisson_rwlock:{trace-rw}"));
+    replay(all[4]);
+    EXPECT_EQ(writes.wait_for(200ms), std::future_status::timeout) << "one still reads";
+    replay(all[5]);
+    EXPECT_TRUE(writes.get());
+    replay(all[6]);
+    EXPECT_FALSE(ours.try_lock_shared());
+    EXPECT_FALSE(ours.try_lock());
+    replay(all[7]);
+    EXPECT_TRUE(ours.try_lock_shared());
+    ours.unlock_shared();
+}
+
+// What its script looked at before it waited, it finds in a lock of ours, and hears of the end on its channel.
+TEST_F(redisson_as_peer, finds_our_lock_where_it_looks_and_hears_of_its_release) {
+    const auto all = story(4);
+    const recorded_script& in_vain = all.at(1);
+    ASSERT_EQ(in_vain.commands.back().front(), "pttl");
+    hold mine = locks().acquire("trace", {.wait = 20s});
+    const words found = replay(in_vain);
+    ASSERT_EQ(found.size(), 3u);
+    EXPECT_EQ(found[0], "1") << "exists";
+    EXPECT_EQ(found[1], "0") << "hexists";
+    EXPECT_GT(std::stoi(found[2]), 0) << "pttl: for how long it waits";
+    servers::subscriber hears{port(), "SUBSCRIBE " + all.at(3).keys.at(1)};
+    EXPECT_EQ(mine.release(), release_result::released);
+    EXPECT_TRUE(hears.await(all.at(3).keys.at(1) + " 0"));
+    EXPECT_EQ(replay(in_vain)[0], "0") << "nothing is left";
+    replay(all.at(4));  // it takes it
+    EXPECT_EQ(locks().try_acquire("trace").reason(), errc::busy);
 }
 
 }  // namespace

@@ -5,8 +5,10 @@ local mode = redis.call('HGET', KEYS[1], 'mode')
 if not mode then
   local size = redis.call('HLEN', KEYS[1])
   if size > 0 then return one_owner(KEYS[1], size) and other_kind('1') or foreign() end
-elseif mode ~= 'read' then
-  return mode == 'write' and redis.call('PTTL', KEYS[1]) or foreign()
+elseif not rw_lock(KEYS[1], mode) then
+  return foreign()
+elseif mode == 'write' then
+  return redis.call('PTTL', KEYS[1])
 end
 if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 and redis.call('EXISTS', KEYS[2]) == 1 then return 'R' end
 if not mode then redis.call('HSET', KEYS[1], 'mode', 'read') end

@@ -6,12 +6,12 @@ if not mode then
   local size = redis.call('HLEN', KEYS[1])
   if size > 0 then return one_owner(KEYS[1], size) and other_kind('1') or foreign() end
   if redis.call('EXISTS', KEYS[2]) == 1 then return 'R' end
+elseif not rw_lock(KEYS[1], mode) then
+  return foreign()
 elseif mode == 'read' then
   if readers_left(KEYS[1], true) > 0 or redis.call('HLEN', KEYS[1]) > 1 then return redis.call('PTTL', KEYS[1]) end
   if redis.call('EXISTS', KEYS[2]) == 1 then return 'R' end
   redis.call('DEL', KEYS[1])
-elseif mode ~= 'write' then
-  return foreign()
 elseif redis.call('HEXISTS', KEYS[1], me) == 0 then
   return redis.call('PTTL', KEYS[1])
 end
