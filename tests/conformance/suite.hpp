@@ -148,6 +148,9 @@ protected:
     }
     // Whether a refusal says who holds the lock. If not, it is shown as another program's.
     bool names_holders() const { return GetParam().store->reason_against("names of holders").empty(); }
+    bool names_tokens_of_holders() const {
+        return can().tokens && GetParam().store->reason_against("tokens of holders").empty();
+    }
 
     // Reasons to skip a test.
     static constexpr const char* no_line = "the store keeps no line: whoever waits is in nobody's way";

@@ -1,13 +1,12 @@
 // A store of stores on simulated time.
 #include "assembly.hpp"
+#include "quorum_dice.hpp"
 #include "support/seeds.hpp"
 
 #include <mortise/error.hpp>
 #include <mortise/spi/quorum.hpp>
 
-#include <array>
 #include <deque>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -196,52 +195,26 @@ struct history {
     assembly world;
     std::deque<voter> clients;
     std::deque<call> calls;
-    std::mt19937_64 dice;
+    quorum_dice dice;
 
     explicit history(std::uint64_t seed) : dice(seed) {
         for (int i = 0; i < 3; ++i) clients.push_back(world.join());
     }
 
-    std::uint64_t upto(std::uint64_t most) { return dice() % (most + 1); }
-    std::chrono::milliseconds ms(std::uint64_t most) { return std::chrono::milliseconds{upto(most)}; }
-
-    void harm(fault_plan& net) {
-        const verb v = std::array{verb::claim, verb::renew, verb::release}[upto(2)];
-        const int n = static_cast<int>(1 + upto(3));
-        switch (upto(9)) {
-            case 0:
-                return net.lose_requests(v, n);
-            case 1:
-                return net.lose_replies(v, n);
-            case 2:
-                return net.fail(v, n);
-            case 3:
-                return net.fail_after(v, n);
-            case 4:
-                return net.duplicate(v, n);
-            case 5:
-                return net.delay(v, ms(1500), ms(500));
-            case 6:
-                return net.freeze();
-            default:
-                return net.heal();
-        }
-    }
-
     std::optional<std::string> step() {
-        voter& who = clients[upto(2)];
-        switch (upto(3)) {
+        voter& who = clients[dice.upto(2)];
+        switch (dice.upto(3)) {
             case 0:
-                calls.emplace_back(who.locks, "job", claim_options{.wait = ms(4000), .lease = 1s});
+                calls.emplace_back(who.locks, "job", claim_options{.wait = dice.ms(4000), .lease = 1s});
                 break;
             case 1:
-                if (!calls.empty() && calls[upto(calls.size() - 1)].granted()) calls.erase(calls.begin());
+                if (!calls.empty() && calls[dice.upto(calls.size() - 1)].granted()) calls.erase(calls.begin());
                 break;
             case 2:
-                harm(*who.nets[upto(node_count - 1)]);
+                dice.harm(*who.nets[dice.upto(node_count - 1)], {verb::claim, verb::renew, verb::release});
                 break;
             default:
-                world.advance(ms(300));
+                world.advance(dice.ms(300));
                 break;
         }
         world.settle();

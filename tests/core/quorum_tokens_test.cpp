@@ -1,13 +1,12 @@
 // Tokens of a store of stores, on simulated time. The clocks of the nodes are hours apart, so that their counters order nothing.
 #include "assembly.hpp"
+#include "quorum_dice.hpp"
 #include "support/seeds.hpp"
 
 #include <mortise/error.hpp>
 
 #include <algorithm>
-#include <array>
 #include <deque>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -141,7 +140,7 @@ struct token_history {
         bool counted = false;
     };
     std::deque<asked> calls;
-    std::mt19937_64 dice;
+    quorum_dice dice;
     std::set<std::uint64_t> given;
     std::size_t restarts = 0;
 
@@ -149,48 +148,24 @@ struct token_history {
         for (int i = 0; i < 3; ++i) clients.push_back(world.join({.fenced = true}, one_by_one()));
     }
 
-    std::uint64_t upto(std::uint64_t most) { return dice() % (most + 1); }
-    std::chrono::milliseconds ms(std::uint64_t most) { return std::chrono::milliseconds{upto(most)}; }
     std::uint64_t latest() const { return given.empty() ? 0 : *given.rbegin(); }
-
-    void harm(fault_plan& net) {
-        const verb v = std::array{verb::claim, verb::renew, verb::release, verb::raise, verb::raise}[upto(4)];
-        const int n = static_cast<int>(1 + upto(3));
-        switch (upto(9)) {
-            case 0:
-                return net.lose_requests(v, n);
-            case 1:
-                return net.lose_replies(v, n);
-            case 2:
-                return net.fail_after(v, n);
-            case 3:
-                return net.duplicate(v, n);
-            case 4:
-            case 5:
-                return net.delay(v, ms(1500), ms(500));
-            case 6:
-                return net.freeze();
-            default:
-                return net.heal();
-        }
-    }
 
     // A majority remembers at all times.
     void forget_one() {
         std::size_t whole = 0;
         for (std::size_t i = 0; i < node_count; ++i) whole += world.remembers_its_tokens(i) ? 1 : 0;
         if (whole < 4) return;
-        world.restart(upto(node_count - 1), std::chrono::hours{upto(5)});
+        world.restart(dice.upto(node_count - 1), std::chrono::hours{dice.upto(5)});
         ++restarts;
     }
 
     std::optional<std::string> step() {
-        voter& who = clients[upto(2)];
-        switch (upto(9)) {
+        voter& who = clients[dice.upto(2)];
+        switch (dice.upto(9)) {
             case 0:
             case 1:
             case 2:
-                calls.push_back({call{who.locks, "job", claim_options{.wait = ms(4000), .lease = 1s}}, latest()});
+                calls.push_back({call{who.locks, "job", claim_options{.wait = dice.ms(4000), .lease = 1s}}, latest()});
                 break;
             case 3:
             case 4:
@@ -198,13 +173,14 @@ struct token_history {
                 break;
             case 5:
             case 6:
-                harm(*who.nets[upto(node_count - 1)]);
+                dice.harm(*who.nets[dice.upto(node_count - 1)],
+                          {verb::claim, verb::renew, verb::release, verb::raise, verb::raise});
                 break;
             case 7:
                 forget_one();
                 break;
             default:
-                world.advance(ms(300));
+                world.advance(dice.ms(300));
                 break;
         }
         world.settle();

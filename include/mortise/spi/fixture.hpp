@@ -25,8 +25,8 @@ public:
     virtual std::string fresh_url() = 0;
 
     // Why a kind of lock ("shared_mutex"), a suite ("audits") or a test ("suite.test") cannot run on this store, or why
-    // it cannot tell who holds a lock ("names of holders"), in one sentence. Empty: it can. Only for what promises()
-    // does not say, which the tests check themselves.
+    // it cannot tell who holds a lock ("names of holders") or by which token ("tokens of holders"), in one sentence.
+    // Empty: it can. Only for what promises() does not say, which the tests check themselves.
     virtual std::string reason_against(std::string_view what) const = 0;
 
     // Whether several processes can share it. Such stores also run the process storms.

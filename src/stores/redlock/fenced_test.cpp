@@ -1,15 +1,13 @@
 // Redlock with tokens (fenced=true) on real servers.
+#include "stores/redlock/servers/far_nodes.hpp"
 #include "stores/redlock/servers/nodes.hpp"
+#include "stores/redlock/servers/race.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>
 #include <mortise/error.hpp>
 
-#include <atomic>
-#include <cstdlib>
-#include <mutex>
 #include <set>
-#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -63,30 +61,10 @@ TEST_F(fenced_redlock, gives_tokens_that_rise_from_client_to_client) {
 }
 
 TEST_F(fenced_redlock, two_clients_race_and_no_token_is_given_twice_or_out_of_order) {
-    const bool in_full = std::getenv("MORTISE_STORMS_IN_FULL") != nullptr;
-    const auto times = static_cast<int>(testing::scale(in_full ? 5000 : 300));
-    std::atomic<int> inside{0};
-    std::atomic<int> overlaps{0};
-    std::mutex mutex;
-    std::vector<token> given;  // in the order of the holders
-    {
-        std::vector<std::jthread> both;
-        for (int t = 0; t < 2; ++t)
-            both.emplace_back([&] {
-                client locks{url("&node_timeout=5s"), {.hand_over_turns = 0}};
-                for (int n = 0; n < times; ++n) {
-                    const hold mine = locks.acquire("both", {.wait = 300s});
-                    if (inside.fetch_add(1) != 0) ++overlaps;
-                    {
-                        std::scoped_lock guard{mutex};
-                        given.push_back(mine.token());
-                    }
-                    inside.fetch_sub(1);
-                }
-            });
-    }
-    EXPECT_EQ(given.size(), static_cast<std::size_t>(2 * times));
-    EXPECT_EQ(overlaps, 0);
+    const servers::race seen = servers::two_clients_race(url("&node_timeout=5s"), 300);
+    EXPECT_EQ(seen.given.size(), seen.wanted);
+    EXPECT_EQ(seen.overlaps, 0);
+    const std::vector<token>& given = seen.given;
     std::size_t disorders = 0;
     for (std::size_t i = 1; i < given.size(); ++i) disorders += given[i] <= given[i - 1] ? 1 : 0;
     EXPECT_EQ(disorders, 0u);
@@ -112,6 +90,14 @@ TEST_F(fenced_redlock, before_the_first_claim_of_all_every_node_must_answer) {
     client later{url()};
     EXPECT_TRUE(later.try_acquire("orders", {.wait = 20s}));
     EXPECT_TRUE(testing::eventually([&] { return static_cast<bool>(locks.try_acquire("orders")); }, 20s));
+}
+
+// The next attempt follows while the nodes give back the last one.
+TEST_F(fenced_redlock, an_attempt_does_not_meet_the_one_before_it_on_slow_nodes) {
+    nodes[2].kill();
+    const servers::far_nodes far{nodes, 40ms};
+    client locks{"redlock://" + far.hosts() + "?fenced=true&node_timeout=5s", {.patience = 1s}};
+    EXPECT_EQ(locks.try_acquire("orders").reason(), errc::unreachable);
 }
 
 // Two nodes are away, so three are a majority; one of these has forgotten its tokens.

@@ -1,5 +1,7 @@
 // Redlock on real servers that die, hang and forget.
+#include "stores/redlock/servers/far_nodes.hpp"
 #include "stores/redlock/servers/nodes.hpp"
+#include "stores/redlock/servers/race.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>
@@ -7,8 +9,8 @@
 #include <mortise/mutex.hpp>
 
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
+#include <chrono>
+#include <iostream>
 #include <thread>
 #include <vector>
 
@@ -155,6 +157,25 @@ TEST_F(redlock, a_node_that_hangs_costs_nothing_if_a_majority_answers) {
     EXPECT_TRUE(soon_spread("orders", 0, 0)) << "what the nodes were asked stayed";
 }
 
+// All are asked at once.
+TEST_F(redlock, a_pair_on_nodes_that_are_20_ms_away_takes_as_long_as_on_one) {
+    const servers::far_nodes far{nodes, 20ms};
+    const auto quickest_pair = [](const std::string& address) {
+        client locks{address};
+        std::chrono::duration<double, std::milli> least = 1min;
+        for (int n = 0; n < 12; ++n) {
+            const auto start = boot_clock::now();
+            locks.acquire("orders", {.wait = 20s}).release();
+            least = std::min<std::chrono::duration<double, std::milli>>(least, boot_clock::now() - start);
+        }
+        return least.count();
+    };
+    const double one = quickest_pair("redis://" + far.host(0) + "?protocol=setnx&timeout=20s");
+    const double five = quickest_pair("redlock://" + far.hosts() + "?node_timeout=5s&timeout=20s");
+    std::cout << "one node " << one << " ms, five nodes " << five << " ms: " << five / one << "\n";
+    EXPECT_LT(five / one, 1.3);
+}
+
 TEST_F(redlock, a_node_that_hangs_costs_its_deadline_if_it_is_needed) {
     client locks{url("&node_timeout=100ms&timeout=60s"), {.patience = 2s}};
     locks.acquire("orders").release();
@@ -181,6 +202,27 @@ TEST_F(redlock, an_attempt_without_a_majority_leaves_nothing_behind) {
     EXPECT_EQ(nodes[0].command({"get", "lock:orders"}), "theirs");
 }
 
+// A list under the key, on a minority and then on a majority.
+TEST_F(redlock, foreign_data_is_left_alone_and_named) {
+    client locks{url(), {.patience = 1s}};
+    for (const std::size_t foreign : {0u, 1u}) nodes[foreign].command({"rpush", "lock:orders", "data"});
+    EXPECT_TRUE(static_cast<bool>(locks.try_acquire("orders", {.wait = 20s}))) << "three are a majority";
+    nodes[3].command({"rpush", "lock:orders", "data"});
+    {
+        const attempt none = locks.try_acquire("orders", {.wait = 20s});
+        EXPECT_EQ(none.reason(), errc::kind_mismatch);
+        EXPECT_THAT(none.refusal().describe(), HasSubstr(nodes[0].address()));
+        EXPECT_THAT(none.refusal().describe(), HasSubstr("no string"));
+    }
+    nodes[4].kill();
+    const attempt none = locks.try_acquire("orders");
+    EXPECT_FALSE(none);
+    EXPECT_THAT(none.refusal().describe(), HasSubstr("no string"));
+    EXPECT_TRUE(testing::eventually([&] { return nodes[2].command({"exists", "lock:orders"}).starts_with("0"); }, 20s));
+    for (const std::size_t foreign : {0u, 1u, 3u})
+        EXPECT_TRUE(nodes[foreign].command({"llen", "lock:orders"}).starts_with("1"));
+}
+
 TEST_F(redlock, the_doctor_asks_every_node) {
     client locks{url()};
     nodes[2].kill();
@@ -202,26 +244,9 @@ TEST_F(redlock, what_keys_on_several_nodes_cannot_do_is_refused_by_name) {
 }
 
 TEST_F(redlock, two_clients_race_and_never_meet) {
-    const bool in_full = std::getenv("MORTISE_STORMS_IN_FULL") != nullptr;
-    const auto times = static_cast<int>(testing::scale(in_full ? 5000 : 500));
-    std::atomic<int> inside{0};
-    std::atomic<int> overlaps{0};
-    std::atomic<int> entries{0};
-    {
-        std::vector<std::jthread> both;
-        for (int t = 0; t < 2; ++t)
-            both.emplace_back([&] {
-                client locks{url("&node_timeout=5s"), {.hand_over_turns = 0}};
-                for (int n = 0; n < times; ++n) {
-                    const hold mine = locks.acquire("both", {.wait = 300s});
-                    if (inside.fetch_add(1) != 0) ++overlaps;
-                    ++entries;
-                    inside.fetch_sub(1);
-                }
-            });
-    }
-    EXPECT_EQ(entries, 2 * times);
-    EXPECT_EQ(overlaps, 0);
+    const servers::race seen = servers::two_clients_race(url("&node_timeout=5s"), 500);
+    EXPECT_EQ(seen.given.size(), seen.wanted);
+    EXPECT_EQ(seen.overlaps, 0);
     EXPECT_TRUE(soon_spread("both", 0, 0));
 }
 

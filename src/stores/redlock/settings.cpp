@@ -23,6 +23,13 @@ std::string escaped(std::string_view text) {
     return all;
 }
 
+// Names of hosts are the same in either case.
+bool same_host(std::string_view one, std::string_view other) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                      [&](char a, char b) { return lower(a) == lower(b); });
+}
+
 // Tokens need our own protocol: a key of SET NX has no room for them.
 void expect_prefix(const base::url& address, bool fenced) {
     if (fenced && address.query.contains("key_prefix"))
@@ -70,7 +77,7 @@ settings settings::of(const base::url& address) {
     for (const std::string& host : address.hosts) {
         const auto parts = base::host_port::split(host).value();  // by base::url
         const std::string shown = host + (parts.port ? "" : std::string(usual_port));
-        if (std::any_of(s.nodes.begin(), s.nodes.end(), [&](const node& one) { return one.host == shown; }))
+        if (std::any_of(s.nodes.begin(), s.nodes.end(), [&](const node& one) { return same_host(one.host, shown); }))
             base::bad_address(address, shown + " is given twice, and would vote twice");
         s.nodes.push_back({shown, "redis://" + login + host + escaped(address.path) + "?" + protocol + more});
     }

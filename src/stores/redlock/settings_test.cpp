@@ -59,8 +59,11 @@ TEST(redlock_settings, with_tokens_the_nodes_speak_our_own_protocol) {
 }
 
 TEST(redlock_settings, what_cannot_work_is_refused) {
+    EXPECT_THAT(complaint("redlock://a"), HasSubstr("three hosts"));
     EXPECT_THAT(complaint("redlock://a,b"), HasSubstr("three hosts"));
     EXPECT_THAT(complaint("redlock://a,b,a:6379"), HasSubstr("twice"));
+    EXPECT_THAT(complaint("redlock://redis-1,b,Redis-1"), HasSubstr("twice"));
+    EXPECT_THAT(complaint("redlock://a,b,c?settle=25h"), HasSubstr("settle"));
     EXPECT_THAT(complaint("redlock://a,b,c?wait=1"), HasSubstr("wait"));
     EXPECT_THAT(complaint("redlock://a,b,c?protocol=native"), HasSubstr("protocol"));
     EXPECT_THAT(complaint("redlock://a,b,c?settle=soon"), HasSubstr("settle"));
