@@ -31,7 +31,8 @@ constexpr std::string_view write_script =
 class redis_storage::connection {
 public:
     connection(const std::string& host, std::uint16_t port)
-        : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        : where_("Redis at " + host + ":" + std::to_string(port)),
+          socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         sockaddr_in at{};
         at.sin_family = AF_INET;
         at.sin_port = htons(port);
@@ -44,7 +45,7 @@ public:
             ::connect(socket_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0)
             return;
         ::close(socket_);
-        throw std::runtime_error("Redis at " + host + ":" + std::to_string(port) + " cannot be reached");
+        throw std::runtime_error(where_ + " cannot be reached");
     }
     ~connection() { ::close(socket_); }
     connection(const connection&) = delete;
@@ -68,13 +69,13 @@ private:
         for (std::size_t sent = 0; sent < out.size();) {
             const ssize_t some = ::send(socket_, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
             if (some < 0 && errno == EINTR) continue;  // the process was stopped and continued
-            if (some <= 0) throw std::runtime_error("Redis: the connection was lost");
+            if (some <= 0) throw std::runtime_error(where_ + ": the connection was lost");
             sent += static_cast<std::size_t>(some);
         }
     }
     words answer() {
         const std::string head = line();
-        if (head.front() == '-') throw std::runtime_error("Redis: " + head.substr(1));
+        if (head.front() == '-') throw std::runtime_error(where_ + ": " + head.substr(1));
         words all(static_cast<std::size_t>(std::stoul(head.substr(1))));
         for (std::string& each : all) {
             const int size = std::stoi(line().substr(1));
@@ -87,7 +88,7 @@ private:
         ssize_t got = 0;
         do got = ::recv(socket_, room.data(), room.size(), 0);
         while (got < 0 && errno == EINTR);
-        if (got <= 0) throw std::runtime_error("Redis: no answer");
+        if (got <= 0) throw std::runtime_error(where_ + " does not answer");
         in_.append(room.data(), static_cast<std::size_t>(got));
     }
     std::string line() {
@@ -104,6 +105,7 @@ private:
         return one;
     }
 
+    const std::string where_;
     int socket_;
     std::string in_;
 };

@@ -25,7 +25,6 @@ public:
 
 private:
     class connection;
-    struct lease_of_connection;
     using words = std::vector<std::string>;
 
     std::vector<words> ask(std::initializer_list<words> commands);

@@ -16,7 +16,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 namespace mortise::inline v0::patterns {
@@ -47,7 +46,6 @@ public:
             changed_.notify_all();
         }
 
-        const std::thread::id led_by = std::this_thread::get_id();
         const boot_clock::time_point begun = boot_clock::now();
 
     private:
@@ -66,13 +64,16 @@ public:
         leader(leader&&) = delete;
         ~leader() { land(std::nullopt); }
 
-        // The first time. From then on the next who comes leads.
+        // From then on nobody joins: the next who comes leads.
+        void close() {
+            const std::scoped_lock alone{all_->mutex_};
+            const auto place = all_->under_way_.find(key_);
+            if (place != all_->under_way_.end() && place->second == mine_) all_->under_way_.erase(place);
+        }
+
+        // The first time.
         void land(std::optional<value> result, hold lock = {}) {
-            {
-                const std::scoped_lock alone{all_->mutex_};
-                const auto place = all_->under_way_.find(key_);
-                if (place != all_->under_way_.end() && place->second == mine_) all_->under_way_.erase(place);
-            }
+            close();
             mine_->land(std::move(result), std::move(lock));
         }
 

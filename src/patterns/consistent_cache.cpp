@@ -1,4 +1,5 @@
 #include "patterns/freshness.hpp"
+#include "patterns/inside.hpp"
 #include "patterns/lock_name.hpp"
 #include "patterns/requirements.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 
 using value = std::optional<std::string>;
 
-constexpr int most_overtakings = 100;  // of a reader that others overtake
+constexpr int most_overtakings = 10;  // of a reader by others; then it keeps them out
 
 }  // namespace
 
@@ -45,7 +46,7 @@ struct write_through::body {
     void change_it(std::string_view key, change& make);
     void keep_it(std::string_view key, std::shared_ptr<const local> mine);
     void forget(std::string_view key);
-    [[noreturn]] void replaced(std::string_view key) const;
+    void refuse_reentry(std::string_view key) const;
     bool locally() const { return how.local_for > how.local_for.zero(); }
     claim_options claim(bool to_read) const;
 };
@@ -72,19 +73,22 @@ std::optional<value> write_through::body::cached(std::string_view key) {
     return patterns::unpacked(found->bytes);
 }
 
+// A reader that a later one overtakes starts anew. While it has the write lock nobody can, so then a larger seal is an error.
 value write_through::body::get(std::string_view key) {
     for (int tried = 0;; ++tried) {
-        if (tried == most_overtakings) patterns::seal_is_ahead(pattern, name, key);
+        const bool alone = tried >= most_overtakings;
         if (locally()) {
             if (const auto mine = kept_of(key); mine && mine->reading.valid()) return mine->what;
         } else if (const auto hit = cached(key)) {
             return *hit;
         }
-        shared_mutex lock{locks, patterns::lock_name(name, key), claim(true)};
-        hold reading = lock.acquire_shared();
+        refuse_reentry(key);
+        shared_mutex lock{locks, patterns::lock_name(name, key), claim(!alone)};
+        hold reading = alone ? lock.acquire({.wait = how.wait}) : lock.acquire_shared({.wait = how.wait});
         const std::optional<value> found = read(key, reading);
-        if (!found) continue;  // a later reader or writer was faster
-        if (locally() && reading.valid())
+        if (!found && alone && reading.valid()) patterns::seal_refused(reading, pattern, name, key);
+        if (!found) continue;
+        if (locally() && !alone && reading.valid())
             keep_it(key, std::make_shared<const local>(local{std::move(reading), *found}));
         return *found;
     }
@@ -118,14 +122,17 @@ std::optional<value> write_through::body::read(std::string_view key, const hold&
 
 // The cache is sealed first: from then on nobody else fills it, and no reader trusts it, until the new value is in both.
 void write_through::body::change_it(std::string_view key, change& make) {
-    forget(key);
+    refuse_reentry(key);
     shared_mutex lock{locks, patterns::lock_name(name, key), claim(false)};
-    const hold writing = lock.acquire();
+    patterns::refuse_child(lock);
+    forget(key);
+    const hold writing = lock.acquire({.wait = how.wait});
+    const patterns::inside changing{locks, lock.name()};
     const token mine = writing.token();
-    if (!cache.seal(key, mine) || !database.seal(key, mine)) replaced(key);
+    if (!cache.seal(key, mine) || !database.seal(key, mine)) patterns::seal_refused(writing, pattern, name, key);
     const std::optional<fenced_storage::entry> stored = database.read(key);
     const std::string bytes = patterns::packed(make(stored ? patterns::unpacked(stored->bytes) : std::nullopt));
-    if (!database.write(key, mine, bytes, detail::for_ever)) replaced(key);
+    if (!database.write(key, mine, bytes, detail::for_ever)) patterns::write_refused(writing, pattern, name, key);
     static_cast<void>(cache.write(key, mine, bytes, how.keep));
 }
 
@@ -139,9 +146,8 @@ void write_through::body::forget(std::string_view key) {
     kept.erase(found);
 }
 
-void write_through::body::replaced(std::string_view key) const {
-    throw error(errc::lost, "consistent_cache '" + name + "': a later writer has taken over '" + std::string(key) +
-                                "' because this one was paused for longer than its lease; nothing was written");
+void write_through::body::refuse_reentry(std::string_view key) const {
+    patterns::refuse_reentry(locks, patterns::lock_name(name, key), pattern, name, key);
 }
 
 write_through::write_through(client& locks, fenced_storage& cache, fenced_storage& database, std::string name,
@@ -149,7 +155,11 @@ write_through::write_through(client& locks, fenced_storage& cache, fenced_storag
     : body_(new body{locks, cache, database, std::move(name), options}) {
     patterns::require_tokens(locks, body::pattern, body_->name);
     patterns::require_shared(locks, body::pattern, body_->name);
-    if (body_->locally()) patterns::require_lease(options.local_for, "local_for", body::pattern, body_->name);
+    patterns::require_name(locks, body::pattern, body_->name, patterns::longest_lock_name(body_->name));
+    if (body_->locally()) patterns::require_lease(locks, options.local_for, "local_for", body::pattern, body_->name);
+    if (options.keep <= options.keep.zero() || options.local_for < options.local_for.zero())
+        throw error(errc::invalid_option,
+                    "consistent_cache '" + body_->name + "': keep must be positive, local_for not negative");
 }
 
 write_through::~write_through() = default;

@@ -11,4 +11,9 @@ namespace mortise::inline v0::patterns {
 
 std::string lock_name(const std::string& pattern, std::string_view key);
 
+// As long as the name of a key's lock gets if it is named by its hash.
+inline std::string longest_lock_name(const std::string& pattern) {
+    return pattern + "/#0123456789abcdef";
+}
+
 }  // namespace mortise::inline v0::patterns

@@ -23,12 +23,14 @@ once_per_period::once_per_period(client& locks, std::string name, nanoseconds pe
         throw error(errc::invalid_option,
                     "once_per_period '" + name_ + "': the period must be positive, and the slack shorter than it");
     at_least_ = period - slack;
-    if (at_least_ > patterns::longest_lease)
+    static_assert(shortest == patterns::shortest_lease && longest == patterns::longest_lease);
+    if (at_least_ > longest)
         throw error(errc::invalid_option, "once_per_period '" + name_ +
                                               "': a claim lasts at most 24 h, so the period less the slack must not be "
                                               "longer; for weekly jobs let the daily one look at the date");
-    patterns::require_lease(at_least_, "the period less the slack", "once_per_period", name_);
-    if (at_most_) patterns::require_lease(*at_most_, "at_most", "once_per_period", name_);
+    patterns::require_name(locks, "once_per_period", name_, mark_of(name_));
+    patterns::require_lease(locks, at_least_, "the period less the slack", "once_per_period", name_);
+    if (at_most_) patterns::require_lease(locks, *at_most_, "at_most", "once_per_period", name_);
 }
 
 // Two claims. One marks the period: nobody keeps it, and it ends by itself. The other is held while the job runs, which may

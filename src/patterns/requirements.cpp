@@ -3,14 +3,37 @@
 #include "patterns/limits.hpp"
 
 #include <mortise/error.hpp>
+#include <mortise/mutex.hpp>
 #include <mortise/promises.hpp>
 
+#include <algorithm>
+
 namespace mortise::inline v0::patterns {
+namespace {
+
+[[noreturn]] void taken_over(std::string_view pattern, const std::string& name, std::string_view key) {
+    throw error(errc::lost, called(pattern, name) + ": another holder has taken over " + shown(key) +
+                                ", because this one was paused for longer than its lease; nothing was written");
+}
+
+}  // namespace
+
+std::string called(std::string_view pattern, std::string_view name) {
+    return std::string(pattern) + " '" + std::string(name) + "'";
+}
+
+std::string shown(std::string_view key) {
+    constexpr std::size_t enough = 60;
+    std::string text{key.substr(0, enough)};
+    std::ranges::replace_if(
+        text, [](char each) { return static_cast<unsigned char>(each) < ' ' || each == 0x7f; }, '?');
+    return "'" + text + (key.size() > enough ? "...'" : "'");
+}
 
 void require(bool has, const client& locks, std::string_view pattern, const std::string& name, std::string_view need) {
     if (has) return;
-    throw error(errc::unsupported, std::string(pattern) + " '" + name + "' needs a store with " + std::string(need) +
-                                       ", and " + locks.store() + " (" + locks.promises().store +
+    throw error(errc::unsupported, called(pattern, name) + " needs a store with " + std::string(need) + ", and " +
+                                       locks.store() + " (" + locks.promises().store +
                                        ") has none; docs/guarantees.md lists the stores that do");
 }
 
@@ -22,19 +45,45 @@ void require_shared(const client& locks, std::string_view pattern, const std::st
     require(locks.promises().most_capacity > 1, locks, pattern, name, "shared locks");
 }
 
-void require_lease(std::chrono::nanoseconds length, std::string_view option, std::string_view pattern,
-                   const std::string& name) {
-    if (length >= shortest_lease && length <= longest_lease) return;
-    throw error(errc::invalid_option, std::string(pattern) + " '" + name + "': " + std::string(option) + " of " +
-                                          std::to_string(length / std::chrono::milliseconds{1}) +
-                                          " ms: use 100 ms to 24 h");
+void require_name(client& locks, std::string_view pattern, const std::string& name, const std::string& lock) {
+    if (name.empty()) throw error(errc::invalid_name, std::string(pattern) + " needs a name");
+    try {
+        const mutex checked{locks, lock};
+    } catch (const error& e) {
+        throw error(e.code(), std::string(pattern) + ": " + e.what());
+    }
 }
 
-void seal_is_ahead(std::string_view pattern, const std::string& name, std::string_view key) {
-    throw error(errc::lost,
-                std::string(pattern) + " '" + name + "': '" + std::string(key) +
-                    "' is sealed with a larger token than the lock store gives. The lock was broken, or the "
-                    "store has lost its counters: then give the storage another prefix");
+void require_lease(const client& locks, std::chrono::nanoseconds length, std::string_view option,
+                   std::string_view pattern, const std::string& name) {
+    const std::chrono::nanoseconds most =
+        std::min(locks.promises().longest_lease.value_or(longest_lease), longest_lease);
+    if (length >= shortest_lease && length <= most) return;
+    const auto in_milliseconds = [](std::chrono::nanoseconds time) {
+        return std::to_string(time / std::chrono::milliseconds{1}) + " ms";
+    };
+    const std::string limit = most == longest_lease ? "24 h" : in_milliseconds(most) + " on " + locks.store();
+    throw error(errc::invalid_option, called(pattern, name) + ": " + std::string(option) + " of " +
+                                          in_milliseconds(length) + ": use 100 ms to " + limit);
+}
+
+// A hold that is empty cannot be upgraded anywhere, but a child is told what it is first.
+void refuse_child(shared_mutex& lock) {
+    attempt told = lock.try_upgrade(hold{});
+    if (told.reason() == errc::forked) static_cast<void>(told.value());  // throws
+}
+
+void seal_refused(const hold& mine, std::string_view pattern, const std::string& name, std::string_view key) {
+    if (!mine.valid()) taken_over(pattern, name, key);
+    throw error(errc::lost, called(pattern, name) + ": " + shown(key) +
+                                " is sealed with a larger token than the lock store gives. The lock was broken, or the "
+                                "store has lost its counters: then give the storage another prefix");
+}
+
+void write_refused(const hold& mine, std::string_view pattern, const std::string& name, std::string_view key) {
+    if (!mine.valid()) taken_over(pattern, name, key);
+    throw error(errc::lost, called(pattern, name) + ": the storage has forgotten the seal of " + shown(key) +
+                                " since this caller set it, or the lock was broken; nothing was written. Try again");
 }
 
 }  // namespace mortise::inline v0::patterns

@@ -1,8 +1,9 @@
-// What a pattern needs of a store.
+// What a pattern needs of a store and of its callers, and the errors that say so.
 #pragma once
 
 #include <mortise/client.hpp>
 #include <mortise/config.hpp>
+#include <mortise/shared_mutex.hpp>
 
 #include <chrono>
 #include <string>
@@ -10,17 +11,32 @@
 
 namespace mortise::inline v0::patterns {
 
-// Throws errc::unsupported, in a sentence that names the pattern, the store and what it lacks.
-void require(bool has, const client& locks, std::string_view pattern, const std::string& name, std::string_view need);
+// A pattern by its class and the name it was given: "single_flight 'pages'".
+std::string called(std::string_view pattern, std::string_view name);
 
+// A key in a message: keys may be any bytes of any length.
+std::string shown(std::string_view key);
+
+// At construction. Throws errc::unsupported, in a sentence that names the pattern, the store and what it lacks.
+void require(bool has, const client& locks, std::string_view pattern, const std::string& name, std::string_view need);
 void require_tokens(const client& locks, std::string_view pattern, const std::string& name);
 void require_shared(const client& locks, std::string_view pattern, const std::string& name);
 
-// Throws errc::invalid_option if a lease cannot be so long.
-void require_lease(std::chrono::nanoseconds length, std::string_view option, std::string_view pattern,
-                   const std::string& name);
+// At construction. Throws errc::invalid_name if the pattern's name, or the longest of its locks' names, is none.
+void require_name(client& locks, std::string_view pattern, const std::string& name, const std::string& lock);
 
-// A holder whose lock is valid finds a seal that is larger than its token: waiting or trying again helps nobody.
-[[noreturn]] void seal_is_ahead(std::string_view pattern, const std::string& name, std::string_view key);
+// At construction. Throws errc::invalid_option if a lease that nobody renews cannot be so long, here or anywhere.
+void require_lease(const client& locks, std::chrono::nanoseconds length, std::string_view option,
+                   std::string_view pattern, const std::string& name);
+
+// Before a mutex of ours, which a thread of the parent may have for ever. Throws errc::forked in a child; the store is not asked.
+void refuse_child(shared_mutex& lock);
+
+// A storage has refused a seal, or a write. If the holder has lost its lock, somebody else has taken over. If not, then waiting or
+// trying again helps nobody: it says why.
+[[noreturn]] void seal_refused(const hold& mine, std::string_view pattern, const std::string& name,
+                               std::string_view key);
+[[noreturn]] void write_refused(const hold& mine, std::string_view pattern, const std::string& name,
+                                std::string_view key);
 
 }  // namespace mortise::inline v0::patterns

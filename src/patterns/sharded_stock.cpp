@@ -1,4 +1,5 @@
 #include "patterns/hash.hpp"
+#include "patterns/inside.hpp"
 #include "patterns/requirements.hpp"
 #include "patterns/stock_segment.hpp"
 
@@ -34,9 +35,9 @@ struct sharded_stock::body {
     std::size_t size() const { return segments.size(); }
     std::string key_of(std::size_t which) const { return name + "/" + std::to_string(which); }
     hold lock(std::size_t which) const;
-    stock_segment read(std::size_t which, token mine) const;
+    stock_segment read(std::size_t which, const hold& mine) const;
     void write(std::size_t which, const hold& mine, const stock_segment& after) const;
-    [[noreturn]] void replaced(std::size_t which) const;
+    void refuse_reentry() const;
 
     // Changes one segment under its lock. `change` says whether there is something to write.
     template <class Change>
@@ -58,9 +59,9 @@ hold sharded_stock::body::lock(std::size_t which) const {
     return segments[which].locks.acquire(key_of(which), {.wait = how.wait, .require_token = true, .label = pattern});
 }
 
-stock_segment sharded_stock::body::read(std::size_t which, token mine) const {
+stock_segment sharded_stock::body::read(std::size_t which, const hold& mine) const {
     fenced_storage& place = segments[which].place;
-    if (!place.seal(key_of(which), mine)) replaced(which);
+    if (!place.seal(key_of(which), mine.token())) patterns::seal_refused(mine, pattern, name, key_of(which));
     const std::optional<fenced_storage::entry> found = place.read(key_of(which));
     return found ? stock_segment::unpacked(found->bytes, size()) : stock_segment{size()};
 }
@@ -70,8 +71,9 @@ void sharded_stock::body::write(std::size_t which, const hold& mine, const stock
     fenced_storage& place = segments[which].place;
     for (int tried = 1;; ++tried) {
         try {
-            if (tried > 1 && read(which, mine.token()) == after) return;
-            if (!place.write(key_of(which), mine.token(), after.packed(), detail::for_ever)) replaced(which);
+            if (tried > 1 && read(which, mine) == after) return;
+            if (!place.write(key_of(which), mine.token(), after.packed(), detail::for_ever))
+                patterns::write_refused(mine, pattern, name, key_of(which));
             return;
         } catch (const error& e) {
             if (e.code() == errc::lost || tried == most_tries || !mine.valid()) throw;
@@ -81,16 +83,16 @@ void sharded_stock::body::write(std::size_t which, const hold& mine, const stock
     }
 }
 
-void sharded_stock::body::replaced(std::size_t which) const {
-    throw error(errc::lost, "sharded_stock '" + name + "': another holder has taken over segment " +
-                                std::to_string(which) + ", because this one was paused for longer than its lease");
+// From `inside` of a sale.
+void sharded_stock::body::refuse_reentry() const {
+    patterns::refuse_reentry(segments.front().locks, name, pattern, name, {});
 }
 
 template <class Change>
 stock_segment sharded_stock::body::visit(std::size_t which, Change&& change) {
     unpromising[which] = true;
     const hold mine = lock(which);
-    stock_segment one = read(which, mine.token());
+    stock_segment one = read(which, mine);
     if (change(one)) write(which, mine, one);
     unpromising[which] = one.amount == 0;
     return one;
@@ -185,7 +187,10 @@ bool sharded_stock::body::take(std::string_view key, std::int64_t count, unique_
                 seen[which] = visit(which, [&](stock_segment& one) {
                     if (one.amount < count) return false;
                     enough = true;
-                    if (inside) inside();
+                    if (inside) {
+                        const patterns::inside selling{segments.front().locks, name};
+                        inside();
+                    }
                     one.amount -= count;
                     return true;
                 });
@@ -241,6 +246,9 @@ sharded_stock::sharded_stock(std::vector<segment> segments, std::string name, op
     if (body_->segments.empty())
         throw error(errc::invalid_option, "sharded_stock '" + body_->name + "' needs at least one segment");
     for (const segment& each : body_->segments) patterns::require_tokens(each.locks, body::pattern, body_->name);
+    patterns::require_name(body_->segments.back().locks, body::pattern, body_->name, body_->key_of(body_->size() - 1));
+    if (how.wait < how.wait.zero())
+        throw error(errc::invalid_option, "sharded_stock '" + body_->name + "': wait must not be negative");
 }
 
 sharded_stock::~sharded_stock() = default;
@@ -251,19 +259,22 @@ std::size_t sharded_stock::segment_of(std::string_view key) const noexcept {
 
 bool sharded_stock::take(std::string_view key, std::int64_t count, unique_function<void()> inside) {
     if (count <= 0) throw error(errc::invalid_option, "sharded_stock '" + body_->name + "': take at least one");
+    body_->refuse_reentry();
     return body_->take(key, count, inside);
 }
 
 void sharded_stock::add(std::string_view key, std::int64_t count) {
     if (count <= 0) throw error(errc::invalid_option, "sharded_stock '" + body_->name + "': add at least one");
+    body_->refuse_reentry();
     body_->spread(count, body_->add(key, count));
 }
 
 std::int64_t sharded_stock::audit() {
+    body_->refuse_reentry();
     std::vector<hold> all;
     std::vector<stock_segment> seen;
     for (std::size_t i = 0; i < body_->size(); ++i) all.push_back(body_->lock(i));
-    for (std::size_t i = 0; i < body_->size(); ++i) seen.push_back(body_->read(i, all[i].token()));
+    for (std::size_t i = 0; i < body_->size(); ++i) seen.push_back(body_->read(i, all[i]));
     for (const hold& each : all)
         if (!each.valid())
             throw error(errc::lost, "sharded_stock '" + body_->name + "': a segment was lost while it was counted");

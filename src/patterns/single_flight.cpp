@@ -1,5 +1,6 @@
 #include "patterns/companions.hpp"
 #include "patterns/freshness.hpp"
+#include "patterns/inside.hpp"
 #include "patterns/lock_name.hpp"
 #include "patterns/requirements.hpp"
 
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <random>
-#include <thread>
 
 namespace mortise::inline v0 {
 namespace {
@@ -19,6 +19,8 @@ namespace {
 using patterns::companions;
 using patterns::freshness;
 using value = std::optional<std::string>;
+
+constexpr int most_rebuilds = 3;  // of one caller, each of them too late
 
 // Sums of them do not overflow.
 flight_options bounded_lives(flight_options all) {
@@ -55,36 +57,44 @@ struct single_flight::body {
     }
 
     value get(std::string_view key, rebuild& make);
-    std::optional<value> ahead(std::string_view key, rebuild& make);
+    std::optional<value> ahead(std::string_view key, rebuild& make, double dice);
     std::optional<value> in_turn(std::string_view key, rebuild& make,
                                  const std::optional<boot_clock::time_point>& deadline);
     std::optional<value> of_companion(std::string_view key, companions::flight& other,
                                       const std::optional<boot_clock::time_point>& deadline) const;
-    std::optional<value> fresh(std::string_view key) const;
+    std::optional<value> fresh(std::string_view key, double dice = 0) const;
     std::optional<value> rebuilt(std::string_view key, hold& mine, rebuild& make);
     hold in_time(std::string_view key, attempt got) const;
     [[noreturn]] void too_late(std::string_view key) const;
+    [[noreturn]] void always_late(std::string_view key) const;
 };
 
 value single_flight::body::get(std::string_view key, rebuild& make) {
     std::optional<boot_clock::time_point> deadline;
     if (how.wait) deadline = boot_clock::now() + detail::bounded(*how.wait);
+    int made = 0;
+    rebuild counted = [&] { return ++made, make(); };
     for (;;) {
         const std::optional<fenced_storage::entry> found = cache.read(key);
-        const freshness is = patterns::freshness_of(found, how, roll());
+        const double dice = roll();
+        const freshness is = patterns::freshness_of(found, how, dice);
         if (is == freshness::fresh) return patterns::unpacked(found->bytes);
-        if (is != freshness::gone) return ahead(key, make).value_or(patterns::unpacked(found->bytes));
-        if (const auto got = in_turn(key, make, deadline)) return *got;
+        if (is != freshness::gone) return ahead(key, counted, dice).value_or(patterns::unpacked(found->bytes));
+        if (made == most_rebuilds) always_late(key);
+        if (const auto got = in_turn(key, counted, deadline)) return *got;
     }
 }
 
 // Whoever gets the lock at once rebuilds; the others have something to serve.
-std::optional<value> single_flight::body::ahead(std::string_view key, rebuild& make) {
+std::optional<value> single_flight::body::ahead(std::string_view key, rebuild& make, double dice) {
+    shared_mutex lock = lock_of(key);
+    patterns::refuse_child(lock);
     std::shared_ptr<companions::flight> other;
     const auto mine = here.lead(key, other);
     if (!mine) return std::nullopt;
-    attempt got = lock_of(key).try_acquire();
+    attempt got = lock.try_acquire();
     if (!got) return std::nullopt;
+    if (std::optional<value> found = fresh(key, dice)) return found;  // somebody else was faster
     return rebuilt(key, *got, make);
 }
 
@@ -92,11 +102,13 @@ std::optional<value> single_flight::body::ahead(std::string_view key, rebuild& m
 // done, they stand in line.
 std::optional<value> single_flight::body::in_turn(std::string_view key, rebuild& make,
                                                   const std::optional<boot_clock::time_point>& deadline) {
+    shared_mutex lock = lock_of(key);
+    patterns::refuse_child(lock);
+    patterns::refuse_reentry(locks, lock.name(), pattern, name, key);
     std::shared_ptr<companions::flight> other;
     const auto mine = here.lead(key, other);
     if (!mine) return of_companion(key, *other, deadline);
     const auto left = [&] { return deadline ? detail::until(*deadline) : detail::for_ever; };
-    shared_mutex lock = lock_of(key);
     attempt got = lock.try_acquire();
     if (got.reason() == errc::busy) {
         hold reading = in_time(key, lock.try_acquire_shared({.wait = left()}));
@@ -110,6 +122,7 @@ std::optional<value> single_flight::body::in_turn(std::string_view key, rebuild&
     hold& held = got.value();  // or throws why not
     std::optional<value> found = fresh(key);
     if (!found) found = rebuilt(key, held, make);
+    mine->close();  // while nobody can invalidate what was found
     held.release();
     mine->land(found);
     return found;
@@ -117,18 +130,15 @@ std::optional<value> single_flight::body::in_turn(std::string_view key, rebuild&
 
 std::optional<value> single_flight::body::of_companion(std::string_view key, companions::flight& other,
                                                        const std::optional<boot_clock::time_point>& deadline) const {
-    if (other.led_by == std::this_thread::get_id())
-        throw error(errc::would_deadlock,
-                    "single_flight '" + name + "': '" + std::string(key) + "' is needed to rebuild itself");
     const boot_clock::time_point overdue = here.overdue(other);
     if (other.await(deadline ? std::min(*deadline, overdue) : overdue)) return other.result();
     if (deadline && *deadline <= overdue) too_late(key);
     return std::nullopt;
 }
 
-std::optional<value> single_flight::body::fresh(std::string_view key) const {
+std::optional<value> single_flight::body::fresh(std::string_view key, double dice) const {
     const std::optional<fenced_storage::entry> found = cache.read(key);
-    if (patterns::freshness_of(found, how, 0) != freshness::fresh) return std::nullopt;
+    if (patterns::freshness_of(found, how, dice) != freshness::fresh) return std::nullopt;
     return patterns::unpacked(found->bytes);
 }
 
@@ -136,9 +146,10 @@ std::optional<value> single_flight::body::fresh(std::string_view key) const {
 std::optional<value> single_flight::body::rebuilt(std::string_view key, hold& mine, rebuild& make) {
     const token fence = mine.token();
     if (!cache.seal(key, fence)) {
-        if (mine.valid()) patterns::seal_is_ahead(pattern, name, key);
+        if (mine.valid()) patterns::seal_refused(mine, pattern, name, key);
         return std::nullopt;
     }
+    const patterns::inside rebuilding{locks, mine.name()};
     value made = make();
     const auto life = made ? how.fresh_for : how.nothing_for;
     const bool stored = cache.write(key, fence, patterns::packed(made), life + how.stale_for);
@@ -158,12 +169,20 @@ void single_flight::body::too_late(std::string_view key) const {
                                      "' is being rebuilt for longer than this caller waits (flight_options::wait)");
 }
 
+void single_flight::body::always_late(std::string_view key) const {
+    throw error(errc::lost, patterns::called(pattern, name) + ": this caller has rebuilt '" + std::string(key) + "' " +
+                                std::to_string(most_rebuilds) +
+                                " times, and each took longer than flight_options::rebuild_within, so that another "
+                                "took over; set it longer than a rebuild takes");
+}
+
 single_flight::single_flight(client& locks, fenced_storage& cache, std::string name, flight_options options)
     : body_(new body{locks, cache, std::move(name), bounded_lives(options)}) {
     patterns::require_tokens(locks, body::pattern, body_->name);
     patterns::require_shared(locks, body::pattern, body_->name);
     patterns::require(locks.promises().leases, locks, body::pattern, body_->name, "leases");
-    patterns::require_lease(options.rebuild_within, "rebuild_within", body::pattern, body_->name);
+    patterns::require_name(locks, body::pattern, body_->name, patterns::longest_lock_name(body_->name));
+    patterns::require_lease(locks, options.rebuild_within, "rebuild_within", body::pattern, body_->name);
     const auto zero = std::chrono::nanoseconds::zero();
     if (options.fresh_for <= zero || options.nothing_for < zero || options.stale_for < zero ||
         !(options.early >= 0 && options.early <= 1))
@@ -180,8 +199,12 @@ value single_flight::get(std::string_view key, rebuild make) {
 }
 
 void single_flight::invalidate(std::string_view key) {
+    patterns::refuse_reentry(body_->locks, patterns::lock_name(body_->name, key), body::pattern, body_->name, key);
     const hold mine = body_->lock_of(key).acquire({.wait = body_->how.wait});
-    if (!body_->cache.seal(key, mine.token())) return;  // somebody who came later rebuilds
+    if (!body_->cache.seal(key, mine.token())) {
+        if (mine.valid()) patterns::seal_refused(mine, body::pattern, body_->name, key);
+        return;  // somebody who came later rebuilds
+    }
     static_cast<void>(body_->cache.write(key, mine.token(), {}, std::chrono::nanoseconds{1}));
 }
 

@@ -8,8 +8,10 @@
 namespace mortise::inline v0 {
 
 striped_mutex::striped_mutex(client& locks, std::string_view name, std::size_t stripes, claim_options options) {
-    if (stripes == 0)
-        throw error(errc::invalid_option, "striped_mutex '" + std::string(name) + "' needs at least one stripe");
+    if (stripes == 0 || stripes > most_stripes)
+        throw error(errc::invalid_option, "striped_mutex '" + std::string(name) + "' has 1 to " +
+                                              std::to_string(most_stripes) + " stripes, not " +
+                                              std::to_string(stripes));
     for (std::size_t i = 0; i < stripes; ++i)
         stripes_.emplace_back(locks, std::string(name) + "/" + std::to_string(i), options);
 }

@@ -1,3 +1,4 @@
+#include "patterns/inside.hpp"
 #include "patterns/requirements.hpp"
 
 #include <mortise/boot_clock.hpp>
@@ -46,8 +47,13 @@ struct token_keeper::body {
     std::string key_of() const { return name + "/credential"; }
     nanoseconds ahead_of(const credential& one) const { return how.ahead.value_or(one.valid_for / 10); }
     std::optional<std::string> good(const std::string& refused) const;
-    std::optional<boot_clock::time_point> replace(const std::string& refused);
+    struct refreshed {
+        boot_clock::time_point good_until;
+        bool in_time;  // false: it took longer than refresh_within, and another took over
+    };
+    std::optional<refreshed> replace(const std::string& refused);
     void require_use(const credential& made, const std::string& refused) const;
+    [[noreturn]] void in_vain(const refreshed& last) const;
 };
 
 // The credential, if it is neither the one that was refused, nor too old, nor being replaced.
@@ -59,21 +65,20 @@ std::optional<std::string> token_keeper::body::good(const std::string& refused) 
     return std::move(one.value);
 }
 
-// When it has the lock, nobody uses the old one. From the seal on nobody will, whatever becomes of this process. Returns until when
-// the new one is good; nothing: the provider was not asked.
-std::optional<boot_clock::time_point> token_keeper::body::replace(const std::string& refused) {
-    const hold mine = replacing.acquire();
+// When it has the lock, nobody uses the old one. From the seal on nobody will, whatever becomes of this process. Nothing: the
+// provider was not asked.
+std::optional<token_keeper::body::refreshed> token_keeper::body::replace(const std::string& refused) {
+    const hold mine = replacing.acquire({.wait = how.wait});
     if (good(refused)) return std::nullopt;  // somebody else was faster
     if (!storage.seal(key_of(), mine.token())) {
-        if (mine.valid()) patterns::seal_is_ahead(pattern, name, key_of());
+        if (mine.valid()) patterns::seal_refused(mine, pattern, name, key_of());
         return std::nullopt;
     }
     const credential made = ask();
     const boot_clock::time_point made_at = boot_clock::now();
-    static_cast<void>(
-        storage.write(key_of(), mine.token(), packed_credential(made), made.valid_for));  // refused: look again
+    const bool stored = storage.write(key_of(), mine.token(), packed_credential(made), made.valid_for);
     require_use(made, refused);
-    return made_at + detail::bounded(made.valid_for - ahead_of(made));
+    return refreshed{made_at + detail::bounded(made.valid_for - ahead_of(made)), stored || mine.valid()};
 }
 
 // One that cannot be used would be replaced at once, again and again.
@@ -86,13 +91,24 @@ void token_keeper::body::require_use(const credential& made, const std::string& 
                                           "credential::valid_for and keeper_options::ahead");
 }
 
+void token_keeper::body::in_vain(const refreshed& last) const {
+    const std::string times = std::to_string(most_refreshes);
+    throw error(errc::lost,
+                patterns::called(pattern, name) + ": " +
+                    (last.in_time ? "the storage has lost each of the " + times + " credentials that were just stored"
+                                  : "this caller has refreshed " + times +
+                                        " times, and others took over because it took longer than "
+                                        "keeper_options::refresh_within; set it longer than a refresh takes"));
+}
+
 token_keeper::token_keeper(client& locks, fenced_storage& storage, std::string name, refresh ask,
                            keeper_options options)
     : body_(nullptr) {
     patterns::require_tokens(locks, body::pattern, name);
     patterns::require_shared(locks, body::pattern, name);
     if (!ask) throw error(errc::invalid_option, "token_keeper '" + name + "' needs a function that refreshes");
-    patterns::require_lease(options.refresh_within, "refresh_within", body::pattern, name);
+    patterns::require_name(locks, body::pattern, name, name);
+    patterns::require_lease(locks, options.refresh_within, "refresh_within", body::pattern, name);
     if (options.ahead && *options.ahead < options.ahead->zero())
         throw error(errc::invalid_option, "token_keeper '" + name + "': ahead must not be negative");
     body_.reset(
@@ -102,16 +118,16 @@ token_keeper::token_keeper(client& locks, fenced_storage& storage, std::string n
 token_keeper::~token_keeper() = default;
 
 token_keeper::use_of token_keeper::begin(const std::string& refused) {
-    std::optional<boot_clock::time_point> good_until;
+    patterns::refuse_reentry(body_->locks, body_->name, body::pattern, body_->name, {});
+    auto entered = std::make_shared<patterns::inside>(body_->locks, body_->name);
+    std::optional<body::refreshed> last;
     for (int lost = 0;;) {
-        hold shared = body_->in_use.acquire_shared();
-        if (auto value = body_->good(refused)) return {std::move(shared), *std::move(value)};
-        lost += good_until && boot_clock::now() < *good_until;
+        hold shared = body_->in_use.acquire_shared({.wait = body_->how.wait});
+        if (auto value = body_->good(refused)) return {std::move(entered), std::move(shared), *std::move(value)};
+        lost += last && boot_clock::now() < last->good_until;
         shared.release();
-        if (lost == most_refreshes)
-            throw error(errc::lost, "token_keeper '" + body_->name +
-                                        "': the storage has lost each of the credentials that were just stored");
-        good_until = body_->replace(refused);
+        if (lost == most_refreshes) body_->in_vain(*last);
+        last = body_->replace(refused);
     }
 }
 

@@ -23,6 +23,9 @@ struct consistency_options {
     // How long this client may answer from its own memory after it has read a value: it keeps the read lock meanwhile, so
     // writers wait that long for it. Zero: every read asks the cache. At least 100 ms otherwise.
     std::chrono::nanoseconds local_for{};
+
+    // How long a call waits for the key's lock. Unset: for ever. Then errc::timed_out is thrown.
+    std::optional<std::chrono::nanoseconds> wait{};
 };
 
 // Reads through a cache and writes through to a database, so that no read returns an older value than one whose write has
@@ -37,7 +40,7 @@ struct consistency_options {
 // larger seal and changes nothing. All writes must come through this class, or through something that seals as it does.
 //
 // Needs a store with fencing tokens and shared locks; the constructor throws errc::unsupported otherwise. All members may
-// be called from any thread. The client and the storages must outlive it.
+// be called from any thread; it is destroyed when no call is inside. The client and the storages must outlive it.
 //
 // When not to use it: docs/consistent_cache.md.
 class MORTISE_API write_through {
@@ -52,10 +55,11 @@ public:
     std::optional<std::string> get(std::string_view key);
 
     // Returns when the database has it. Throws errc::lost if a later writer took over: nothing was written. Any other
-    // exception: the value may have been written, and readers will find out.
+    // exception: the value may have been written, and the next reader finds out.
     void put(std::string_view key, std::optional<std::string> value);
 
-    // Reads and writes under one lock. `make` must not ask for the same key: it would wait for itself.
+    // Reads and writes under one lock. `make` must not ask for the same key (errc::would_deadlock). If it asks for others,
+    // all who do so must go in one order, as with any two locks.
     using change = unique_function<std::optional<std::string>(std::optional<std::string>)>;
     void update(std::string_view key, change make);
 

@@ -13,7 +13,8 @@ namespace mortise::inline v0 {
 
 struct period_options {
     // How much earlier than a period after the last run the next one may begin, for clocks that differ and timers that
-    // are late. Unset: a tenth of the period. The clocks of the fleet must agree to within this, and to within the rest.
+    // are late. Unset: a tenth of the period. The clocks of the fleet must differ by less than this, and by less than the
+    // rest of the period.
     std::optional<std::chrono::nanoseconds> slack{};
 
     // A run that takes longer no longer keeps others out. Unset: it does for as long as it runs.
@@ -29,11 +30,15 @@ struct period_options {
 //     nightly.try_run([] { make_report(); });       // on every node, from its own timer
 //
 // Needs a store with detached claims; the constructor throws errc::unsupported otherwise. A job that dies is not done
-// again in its period: at most once, not exactly once. The period less the slack is at most 24 hours.
+// again in its period: at most once, not exactly once.
 //
 // When not to use it: docs/once_per_period.md.
 class MORTISE_API once_per_period {
 public:
+    // What the period less the slack may be.
+    static constexpr std::chrono::nanoseconds shortest = std::chrono::milliseconds{100};
+    static constexpr std::chrono::nanoseconds longest = std::chrono::hours{24};
+
     once_per_period(client& locks, std::string name, std::chrono::nanoseconds period, period_options options = {});
 
     // Runs `job` if nobody has in this period, and the last run has ended. Returns whether it ran. Throws what `job`

@@ -51,7 +51,9 @@ public:
 
     // Takes so many for a buyer. Returns false if there are not so many. Throws why a segment that may have them cannot be
     // reached (errc::unreachable, or what its storage throws). If a storage fails while it is being written to, and the
-    // write cannot be repeated, the items may have been taken: take the exception for "unknown", as with any database. `inside` runs while the segment is locked, before the items are taken: what it throws, sells nothing.
+    // write cannot be repeated, the items may have been taken: take the exception for "unknown", as with any database.
+    // `inside` runs while the segment is locked, before the items are taken: if it throws, nothing is sold. It must not use
+    // the stock itself (errc::would_deadlock).
     bool take(std::string_view key, std::int64_t count = 1, unique_function<void()> inside = {});
 
     // Puts so many in: new stock, or what came back. Into another segment if the key's own cannot be reached. A delivery of at

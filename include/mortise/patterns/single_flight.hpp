@@ -43,8 +43,8 @@ struct flight_options {
 // A rebuilder that dies, throws, or takes longer than rebuild_within is replaced. One that was paused and comes late
 // cannot store its old value (fenced_storage).
 //
-// Needs a store with fencing tokens, shared locks and leases; the constructor throws errc::unsupported otherwise. All members may be
-// called from any thread. The client and the cache must outlive it.
+// Needs a store with fencing tokens, shared locks and leases; the constructor throws errc::unsupported otherwise. All
+// members may be called from any thread; it is destroyed when no call is inside. The client and the cache must outlive it.
 //
 // When not to use it: docs/single_flight.md.
 class MORTISE_API single_flight {
@@ -58,9 +58,12 @@ public:
     single_flight& operator=(const single_flight&) = delete;
 
     // The cached value, or what `make` returns. What `make` throws goes to this caller only; the next one tries again.
+    // `make` must not ask for the same key, nor invalidate it (errc::would_deadlock). Throws errc::lost if `make` was too
+    // late three times, and errc::timed_out after flight_options::wait.
     std::optional<std::string> get(std::string_view key, rebuild make);
 
-    // Forgets the value: the next caller rebuilds, and a rebuild that is under way is not stored.
+    // Forgets the value: whoever asks after it returns gets one that was rebuilt after it was called. It waits for a
+    // rebuild that is under way.
     void invalidate(std::string_view key);
 
 private:

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,8 +27,12 @@ namespace mortise::inline v0 {
 //
 // The hash is the same in every build and on every machine (docs/striped_mutex.md). All who share the keys must agree on the
 // name and the number of stripes.
+//
+// When not to use it: docs/striped_mutex.md.
 class MORTISE_API striped_mutex {
 public:
+    static constexpr std::size_t most_stripes = 65'536;
+
     striped_mutex(client& locks, std::string_view name, std::size_t stripes, claim_options options = {});
     striped_mutex(const striped_mutex&) = delete;
     striped_mutex& operator=(const striped_mutex&) = delete;

@@ -33,6 +33,10 @@ struct keeper_options {
 
     // A refresh that takes longer is taken over, by another thread of this process too: it may then be called twice at once.
     std::chrono::nanoseconds refresh_within = std::chrono::seconds{30};
+
+    // How long a use waits for somebody else's refresh, and a refresh for all uses of the old one. Unset: for ever. Then
+    // errc::timed_out is thrown.
+    std::optional<std::chrono::nanoseconds> wait{};
 };
 
 // For an access token that all share, that expires, and that a second refresh would void: one process in the fleet refreshes
@@ -59,8 +63,8 @@ public:
     token_keeper& operator=(const token_keeper&) = delete;
 
     // Calls `work` with a credential that nobody replaces meanwhile. If it throws credential_rejected, once more with a
-    // new one. Returns what it returns. `work` must not call use() of the same name: a refresh between the two would wait
-    // for the outer one, and the inner one for the refresh.
+    // new one. Returns what it returns. Neither `work` nor the refresh may call use() of the same name (would_deadlock): a
+    // refresh between the two would wait for the outer one, and the inner one for the refresh.
     template <class Work>
     auto use(Work&& work) {
         std::string refused;
@@ -78,6 +82,7 @@ public:
 
 private:
     struct use_of {
+        std::shared_ptr<const void> entered;  // this thread, until it ends
         hold shared;
         std::string value;
     };
