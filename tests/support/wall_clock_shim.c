@@ -5,6 +5,8 @@
 //                                   pseudo-random but the same in every run
 //   MORTISE_TEST_WALL=spread=3600   every process has a clock of its own, at most so far ahead or behind
 //   MORTISE_TEST_WALL=file=PATH     as far ahead as the file says, now: eight bytes, seconds (support/movable_clock.hpp)
+//   MORTISE_TEST_WALL=still=PATH    the time in the file: eight bytes, nanoseconds since 1970. It stands still until somebody
+//                                   writes another (lab/stage/time.hpp)
 //
 // Only the wall clocks lie; monotonic, boot and CPU clocks are left alone. These functions may be called before the
 // C library has set itself up, so they use no lock, no heap, no thread-local and no lookup of the real function: the
@@ -21,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum mode { unread, honest, offset, jump, spread, file };
+enum mode { unread, honest, offset, jump, spread, file, still };
 
 // Two threads that read the environment at once write the same values.
 static _Atomic int mode_now = unread;
@@ -36,13 +38,14 @@ static int read_mode(void) {
     if (told != NULL && strncmp(told, "offset=", 7) == 0) found = offset;
     if (told != NULL && strncmp(told, "jump=", 5) == 0) found = jump;
     if (told != NULL && strncmp(told, "spread=", 7) == 0) found = spread;
-    if (told != NULL && strncmp(told, "file=", 5) == 0) {
-        const int fd = (int)syscall(SYS_openat, AT_FDCWD, told + 5, O_RDONLY | O_CLOEXEC);
+    if (told != NULL && strncmp(told, "file=", 5) == 0) found = file;
+    if (told != NULL && strncmp(told, "still=", 6) == 0) found = still;
+    if (found == file || found == still) {
+        const int fd = (int)syscall(SYS_openat, AT_FDCWD, strchr(told, '=') + 1, O_RDONLY | O_CLOEXEC);
         void* page = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
         if (fd >= 0) syscall(SYS_close, fd);
         if (page == MAP_FAILED) abort();  // an honest clock would prove nothing
         atomic_store(&in_file, page);
-        found = file;
     } else if (found != honest)
         atomic_store(&seconds, strtoll(strchr(told, '=') + 1, NULL, 10));
     atomic_store(&mode_now, found);
@@ -56,9 +59,13 @@ static uint64_t scramble(uint64_t x) {  // splitmix64
     return x ^ (x >> 31);
 }
 
+static int current_mode(void) {
+    const int mode = atomic_load(&mode_now);
+    return mode == unread ? read_mode() : mode;
+}
+
 static int64_t error_now(void) {
-    int mode = atomic_load(&mode_now);
-    if (mode == unread) mode = read_mode();
+    const int mode = current_mode();
     if (mode == honest) return 0;
     if (mode == file) return atomic_load(atomic_load(&in_file));
     const int64_t most = atomic_load(&seconds);
@@ -72,7 +79,12 @@ static int64_t error_now(void) {
 int clock_gettime(clockid_t which, struct timespec* now) {
     const int result = (int)syscall(SYS_clock_gettime, which, now);
     if (result == 0 && (which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE || which == CLOCK_TAI)) {
-        now->tv_sec += error_now();
+        if (current_mode() == still) {
+            const int64_t told = atomic_load(atomic_load(&in_file));
+            now->tv_sec = told / 1000000000;
+            now->tv_nsec = told % 1000000000;
+        } else
+            now->tv_sec += error_now();
     }
     return result;
 }
