@@ -1,0 +1,30 @@
+// Playing a story, and whether it went as told.
+#pragma once
+
+#include "lab/performance.hpp"
+#include "lab/stage/servers.hpp"
+#include "lab/story.hpp"
+
+#include <string>
+
+namespace lab {
+
+// Which code plays which part. `swapped`: the mended form where the naive one should be, to see that the story would notice.
+enum class casting { as_told, swapped };
+
+struct rehearsal {
+    enum class verdict {
+        as_told,
+        different,      // something else was seen
+        not_installed,  // a server is missing
+        unplayed,       // an actor or a server did not do its part; says nothing of the lock
+    };
+    verdict is = verdict::unplayed;
+    performance seen{};
+    std::set<mishap> expected{};
+    std::string trouble{};  // why it could not be played
+};
+
+rehearsal rehearse(const story& told, form slot, servers& house, casting cast = casting::as_told);
+
+}  // namespace lab

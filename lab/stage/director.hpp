@@ -1,0 +1,62 @@
+// Who may move, and when.
+#pragma once
+
+#include "lab/performance.hpp"
+#include "lab/stage/judge.hpp"
+#include "lab/stage/player.hpp"
+#include "lab/stage/scene.hpp"
+#include "lab/stage/trace.hpp"
+
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace lab {
+
+class servers;
+struct story;
+
+// Plays a story: one actor moves at a time, as far as it is told to, and time passes only when it is told to. So the same
+// happens in every run. Throws `void_play` if an actor does not come where it should within a minute.
+class director {
+public:
+    director(const story& told, form which, servers& house);
+    ~director();
+    director(const director&) = delete;
+    director& operator=(const director&) = delete;
+
+    // A process that does what the form says, and stands at its beginning.
+    player& enter(std::string name, std::chrono::nanoseconds clock_ahead = {});
+
+    // Time passes, for servers and for everybody who does not stand still. Timers run when they are due.
+    void pass(std::chrono::nanoseconds by);
+
+    void tell(text what);    // a sentence of the story
+    void sees(mishap what);  // for what the judge cannot know
+
+    form which() const { return form_; }
+    lab::servers& servers() { return servers_; }
+    const trace& so_far() const { return trace_; }
+
+    performance perform();
+
+private:
+    friend class player;
+    void note(event what);
+    void end_what_is_over();
+    void move_time(std::chrono::nanoseconds by, char tick);
+    std::int64_t stock_left();
+
+    const story& story_;
+    const form form_;
+    lab::servers& servers_;
+    scene scene_;
+    std::chrono::nanoseconds began_{};
+    std::vector<std::unique_ptr<player>> players_;
+    trace trace_;
+    std::set<mishap> seen_;
+};
+
+}  // namespace lab
