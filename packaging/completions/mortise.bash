@@ -6,7 +6,7 @@ _mortise() {
     local claim='--nonblock --wait --shared --exclusive --permits --conflict-exit-code --lease --label'
 
     if [ "$COMP_CWORD" -eq 1 ]; then
-        COMPREPLY=($(compgen -W 'run once elect hold acquire renew release list show watch break doctor schema bench --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'run once elect hold acquire renew release list show watch break doctor schema bench lab --help --version' -- "$word"))
         return
     fi
     # After --, it is somebody else's command line.
@@ -17,7 +17,7 @@ _mortise() {
         fi
     done
     case $before in
-        --store-file | --svg) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --store-file | --svg | --html) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --store) COMPREPLY=($(compgen -W 'host: memory:' -- "$word")); return ;;
     esac
     case $word in
@@ -33,12 +33,14 @@ _mortise() {
                 release) options='--id' ;;
                 watch) options='--for' ;;
                 break) options='--token --why' ;;
+                lab) options='--all --form --svg --html --lang' ;;
                 bench) options='--compare --seconds --svg --quick --check' ;;
             esac
             COMPREPLY=($(compgen -W "$options $everywhere" -- "$word"))
             ;;
         *)
             case $verb in
+                lab) ((COMP_CWORD == 2)) && COMPREPLY=($(compgen -W 'run' -- "$word")) ;;
                 bench) COMPREPLY=($(compgen -W 'uncontended parallel contended processes readers handoff holding crowd' -- "$word")) ;;
             esac
             ;;

@@ -26,9 +26,8 @@ std::string help() {
         text += "  " + padded(std::string(each->name), 10) + std::string(each->summary) + "\n";
     return text +
            "\nEvery verb takes --store URL, --store-file FILE, --require-store, --patience T,\n"
-           "--json, -v and --help. Without --store the store is that of MORTISE_STORE, else\n"
-           "of mortise.conf, else host: (this user's processes on this machine), or an error\n"
-           "with --require-store. -v shows which one is used.\n"
+           "--json, -v and --help. The store is that of --store, MORTISE_STORE, mortise.conf\n"
+           "or host: (this user's processes on this machine). -v shows which one is used.\n"
            "Exit: 0, 1 busy, 64 usage, 69 store unreachable, 74 output, 75 lock lost,\n"
            "78 configuration, 126/127 command not run, 128+n signal n.\n";
 }

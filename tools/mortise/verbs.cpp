@@ -17,8 +17,9 @@ std::span<const option> common_options() {
 
 std::span<const verb* const> verbs() {
     static const verb* const all[] = {
-        &run_verb(),  &once_verb(), &elect_verb(), &hold_verb(),  &acquire_verb(), &renew_verb(),  &release_verb(),
-        &list_verb(), &show_verb(), &watch_verb(), &break_verb(), &doctor_verb(),  &schema_verb(), &bench_verb(),
+        &run_verb(),   &once_verb(),    &elect_verb(),  &hold_verb(),  &acquire_verb(),
+        &renew_verb(), &release_verb(), &list_verb(),   &show_verb(),  &watch_verb(),
+        &break_verb(), &doctor_verb(),  &schema_verb(), &bench_verb(), &lab_verb(),
     };
     return all;
 }

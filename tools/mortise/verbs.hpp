@@ -49,5 +49,6 @@ const verb& break_verb();
 const verb& doctor_verb();
 const verb& schema_verb();
 const verb& bench_verb();
+const verb& lab_verb();
 
 }  // namespace command
