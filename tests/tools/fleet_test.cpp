@@ -77,6 +77,30 @@ TEST_F(once_command, needs_a_period_that_makes_sense) {
     EXPECT_THAT(mortise({"once", "--store", "memory:", "--every", "1h", "x", "--", "true"}).err, HasSubstr("memory:"));
 }
 
+// The store stands still. Nobody is left behind who would spend the period later.
+TEST_F(once_command, ends_by_a_signal_while_it_claims_the_period) {
+    ::mortise::stores::redis::servers::single server;
+    tcp_proxy network{server.node().port()};
+    ::setenv("MORTISE_STORE", ("redis://127.0.0.1:" + std::to_string(network.port())).c_str(), 1);
+    network.freeze();
+    const line job{"once", "--every", "1h", "report", "--", "echo", "made"};
+    for (const int signal : {SIGTERM, SIGKILL}) {
+        child cron = start(job);
+        pid_t maker = 0;
+        const std::string list =
+            "/proc/" + std::to_string(cron.pid()) + "/task/" + std::to_string(cron.pid()) + "/children";
+        ASSERT_TRUE(eventually([&] { return std::istringstream{content(list)} >> maker && maker > 0; }, 60s));
+        ::kill(cron.pid(), signal);
+        EXPECT_EQ(cron.wait(), signal == SIGTERM ? 143 : -SIGKILL);
+        const std::string state = "/proc/" + std::to_string(maker) + "/stat";
+        EXPECT_TRUE(
+            eventually([&] { return content(state).empty() || content(state).find(") Z") != std::string::npos; }, 30s));
+    }
+    EXPECT_THAT(content(scratch_ / "err"), HasSubstr("'report': a signal came while the period was being claimed"));
+    network.thaw();
+    EXPECT_EQ(mortise({"list"}).out.find("report"), std::string::npos);
+}
+
 // Twenty machines' cron, whose clocks differ by up to a sixtieth of the period: a minute of an hour. A window for which a node was
 // late by half of the slack is not judged.
 TEST_F(once_command, runs_once_in_each_window_of_a_fleet) {

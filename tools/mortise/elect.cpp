@@ -1,11 +1,13 @@
 // `elect`: a command that runs only while this node leads.
 #include "claim_arguments.hpp"
+#include "exit_codes.hpp"
 #include "metrics.hpp"
 #include "report.hpp"
 #include "run.hpp"
 #include "verbs.hpp"
 
 #include <chrono>
+#include <optional>
 
 #include <poll.h>
 
@@ -25,13 +27,17 @@ std::vector<option> options_of_elect() {
     return all;
 }
 
-// A signal in between ends it: nothing is held.
-bool told_to_end(const signal_source& signals) {
-    pollfd heard{signals.get(), POLLIN, 0};
-    ::poll(&heard, 1, static_cast<int>(before_the_next_try.count()));
-    while (const auto signal = signals.read())
-        if (*signal == SIGINT || *signal == SIGTERM || *signal == SIGQUIT || *signal == SIGHUP) return true;
-    return false;
+// A pause, in which a signal ends it: nothing is held. Others, like that of a guardian that has ended, do not.
+std::optional<int> told_to_end(const signal_source& signals) {
+    const auto until = std::chrono::steady_clock::now() + before_the_next_try;
+    for (auto left = before_the_next_try; left > 0ms;
+         left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now())) {
+        pollfd heard{signals.get(), POLLIN, 0};
+        ::poll(&heard, 1, static_cast<int>(left.count()));
+        while (const auto signal = signals.read())
+            if (is_to_end(*signal)) return signal;
+    }
+    return std::nullopt;
 }
 
 int elect(const request& asked) {
@@ -47,7 +53,7 @@ int elect(const request& asked) {
         if (asked.settings.verbose)
             inform(asked.settings.json, "standing", json{}.add("name", terms.wanted.name),
                    in_quotes(terms.wanted.name) + ": standing for election again");
-        if (told_to_end(signals)) return term.code;
+        if (const auto signal = told_to_end(signals)) return ended_by(*signal);
     }
 }
 

@@ -10,6 +10,8 @@
 
 #include <mortise/patterns/once_per_period.hpp>
 
+#include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,41 +44,66 @@ period period_of(const arguments& given) {
     one.slack = slack ? read_duration("--slack", *slack) : one.every / 10;
     if (one.every <= one.every.zero() || one.slack >= one.every) refuse("--slack must be shorter than --every");
     const nanoseconds kept = one.every - one.slack;
-    if (kept < std::chrono::milliseconds{100} || kept > std::chrono::hours{24})
-        refuse("--every less --slack is " + readable(kept) + "; it must be 100 ms to 24 h");
+    if (kept < mortise::once_per_period::shortest || kept > mortise::once_per_period::longest)
+        refuse("--every less --slack is " + readable(kept) + "; it must be " +
+               readable(mortise::once_per_period::shortest) + " to " + readable(mortise::once_per_period::longest));
     return one;
 }
 
+int make_mark(const request& asked, const mortise::claim& wanted, const period& one) {
+    try {
+        const auto locks = client_of(asked.settings);
+        require_shared_store(*locks);
+        require_detached_claims(*locks);
+        refuse_self_wait(*locks, wanted);  // before the period is spent
+        const mortise::attempt got = locks->try_acquire(mortise::once_per_period::mark_of(wanted.name),
+                                                        {.lease = one.every - one.slack,
+                                                         .renew = mortise::renew::off,
+                                                         .kept_by = mortise::kept_by::lease,
+                                                         .label = std::string(wanted.options.label)});
+        const int code = static_cast<int>(got ? exit_code::done : code_of(got.reason()));
+        if (!got && code != static_cast<int>(exit_code::busy))
+            report(asked.settings.json, code, wanted.name, got.refusal());
+        return code;
+    } catch (const failure& e) {
+        return report(asked.settings.json, e.code(), e.what());
+    } catch (const mortise::error& e) {
+        return report(asked.settings.json, code_of(e.code()), e.what());
+    } catch (const std::exception& e) {
+        return report(asked.settings.json, exit_code::unavailable, e.what());
+    }
+}
+
+// Until the maker has ended. A signal that is to end this process ends the maker first: nobody would run the command.
+int await_mark(const request& asked, const std::string& name, pid_t maker, const signal_source& signals) {
+    for (int status = 0;;) {
+        pollfd heard{signals.get(), POLLIN, 0};
+        ::poll(&heard, 1, -1);
+        while (const auto signal = signals.read()) {
+            if (*signal == SIGTSTP) signal_source::stop(SIGTSTP, signal_source::stops::process, [] { return false; });
+            if (!is_to_end(*signal)) continue;
+            ::kill(maker, SIGKILL);
+            ::waitpid(maker, nullptr, 0);
+            return report(asked.settings.json, ended_by(*signal),
+                          in_quotes(name) +
+                              ": a signal came while the period was being claimed, so the command was "
+                              "not run; if the store has granted the claim, nobody runs it this period");
+        }
+        if (::waitpid(maker, &status, WNOHANG) == maker)
+            return WIFEXITED(status) ? WEXITSTATUS(status) : ended_by(WTERMSIG(status));
+    }
+}
+
 // The mark is nobody's once it is made, so another process can make it: this one has to stay without threads.
-int mark_period(const request& asked, const mortise::claim& wanted, const period& one) {
+int mark_period(const request& asked, const mortise::claim& wanted, const period& one, const signal_source& signals) {
+    const pid_t here = ::getpid();
     const pid_t maker = ::fork();
     if (maker < 0) throw failure(exit_code::unavailable, "cannot start a process; see ulimit -u");
-    if (maker == 0) {
-        int code = static_cast<int>(exit_code::unavailable);
-        try {
-            const auto locks = client_of(asked.settings);
-            require_shared_store(*locks);
-            require_detached_claims(*locks);
-            refuse_self_wait(*locks, wanted);  // before the period is spent
-            const mortise::attempt got = locks->try_acquire(mortise::once_per_period::mark_of(wanted.name),
-                                                            {.lease = one.every - one.slack,
-                                                             .renew = mortise::renew::off,
-                                                             .kept_by = mortise::kept_by::lease,
-                                                             .label = std::string(wanted.options.label)});
-            code = static_cast<int>(got ? exit_code::done : code_of(got.reason()));
-            if (!got && code != static_cast<int>(exit_code::busy))
-                report(asked.settings.json, code, wanted.name, got.refusal());
-        } catch (const failure& e) {
-            code = report(asked.settings.json, e.code(), e.what());
-        } catch (const mortise::error& e) {
-            code = report(asked.settings.json, code_of(e.code()), e.what());
-        }
-        ::_exit(code);
-    }
-    int status = 0;
-    while (::waitpid(maker, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : ended_by(WTERMSIG(status));
+    if (maker > 0) return await_mark(asked, wanted.name, maker, signals);
+    ::pthread_sigmask(SIG_SETMASK, &signals.mask_before(), nullptr);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != here) ::_exit(static_cast<int>(exit_code::unavailable));
+    ::_exit(make_mark(asked, wanted, one));
 }
 
 int once(const request& asked) {
@@ -90,11 +117,12 @@ int once(const request& asked) {
                    in_quotes(terms.wanted.name) + ": it has run in this period");
         return busy;
     };
-    const int marked = mark_period(asked, terms.wanted, one);
+    const signal_source signals = signals_of_run();
+    const int marked = mark_period(asked, terms.wanted, one, signals);
     if (marked == static_cast<int>(exit_code::busy)) return another_does();
     if (marked != 0) return marked;
     terms.busy_code = busy;
-    return run_once(terms, signals_of_run()).code;
+    return run_once(terms, signals).code;
 }
 
 }  // namespace

@@ -11,6 +11,11 @@
 
 namespace command {
 
+// Those by which a process is told to end.
+constexpr bool is_to_end(int signal) noexcept {
+    return signal == SIGINT || signal == SIGTERM || signal == SIGQUIT || signal == SIGHUP;
+}
+
 // Blocks those of the signals that were not ignored when the program began (nohup and shells ignore some on purpose) and
 // reads them one by one. To be made before any thread, so that all of them have it blocked.
 class signal_source {

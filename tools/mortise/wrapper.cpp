@@ -77,7 +77,7 @@ private:
         } else if (signal == SIGCONT) {
             go_on();
         } else {
-            signalled_ = signalled_ || signal == SIGINT || signal == SIGTERM || signal == SIGQUIT || signal == SIGHUP;
+            signalled_ = signalled_ || is_to_end(signal);
             guardian_.tell(message::kind::signal, signal);
         }
     }
