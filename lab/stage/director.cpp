@@ -105,6 +105,13 @@ void director::pass(std::chrono::nanoseconds by) {
     move_time(by, settled_tick);
 }
 
+void director::let_moment_pass(std::chrono::nanoseconds until) {
+    if (until > scene_.time->now() + std::chrono::seconds{1}) return;
+    servers_.set_time(std::max(until, scene_.time->now()));
+    end_what_is_over();
+    for (const auto& each : players_) each->asks_clock(plain_tick);
+}
+
 void director::move_time(std::chrono::nanoseconds by, char tick) {
     const auto until = scene_.time->now() + by + a_moment;
     for (const auto& each : players_) each->tick(tick);  // to learn of their timers

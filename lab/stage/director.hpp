@@ -47,6 +47,7 @@ private:
     void note(event what);
     void end_what_is_over();
     void move_time(std::chrono::nanoseconds by, char tick);
+    void let_moment_pass(std::chrono::nanoseconds until);  // if it is a moment
     std::int64_t stock_left();
 
     const story& story_;

@@ -35,8 +35,13 @@ player::~player() {
     ::close(ticks_);
 }
 
+// One that is silent may be waiting for a moment to pass: a client of ours that pauses before it asks a server again, say.
 event player::next() {
-    if (!readable(control_, a_minute)) throw void_play(name_ + " does not go on");
+    constexpr int a_while = 250;
+    for (int silent = 0; !readable(control_, a_while); silent += a_while) {
+        if (silent >= a_minute) throw void_play(name_ + " does not go on");
+        if (asks_clock(plain_tick)) stage_.let_moment_pass(next_timer_);
+    }
     char room[8192];
     const ssize_t got = ::recv(control_, room, sizeof room, 0);
     if (got <= 0) return {.kind = kind::ends};
@@ -158,18 +163,22 @@ std::chrono::nanoseconds player::next_moment() const {
     return holds_ ? std::min(timer, valid_until_) : timer;
 }
 
-void player::tick(char how) {
-    if (!has_clock_ || stopped_ || state_ == state::ended) return;
+// False: it has none, stands still or has ended.
+bool player::asks_clock(char how) {
+    if (!has_clock_ || stopped_ || state_ == state::ended) return false;
     std::int64_t answer[2] = {};
-    const bool ticks = ::send(ticks_, &how, 1, MSG_NOSIGNAL) == 1;
-    if (ticks && !readable(ticks_, a_minute)) throw void_play(name_ + " does not see time pass");
-    if (!ticks || ::recv(ticks_, answer, sizeof answer, 0) != sizeof answer) {
-        while (state_ != state::ended) note(next());  // it has come to its end just now
-        return;
-    }
+    if (::send(ticks_, &how, 1, MSG_NOSIGNAL) != 1) return false;
+    if (!readable(ticks_, a_minute)) throw void_play(name_ + " does not see time pass");
+    if (::recv(ticks_, answer, sizeof answer, 0) != sizeof answer) return false;
     next_timer_ = std::chrono::nanoseconds{answer[0]};
     valid_until_ = std::chrono::nanoseconds{answer[1]};
-    hear(true);
+    return true;
+}
+
+void player::tick(char how) {
+    if (!has_clock_ || stopped_ || state_ == state::ended) return;
+    if (asks_clock(how)) return hear(true);
+    while (state_ != state::ended) note(next());  // it has come to its end just now
 }
 
 }  // namespace lab

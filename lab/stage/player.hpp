@@ -60,7 +60,8 @@ private:
     void hear(bool all);  // what it has said by now
     void note(event what);
     std::chrono::nanoseconds next_moment() const;  // when something happens to it by itself
-    void tick(char how);                           // its timers run, and everything that this set off is answered
+    bool asks_clock(char how);
+    void tick(char how);  // its timers run, and everything that this set off is answered
 
     director& stage_;
     const std::string name_;

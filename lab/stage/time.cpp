@@ -11,6 +11,9 @@
 
 namespace lab {
 
+// The same in every run, so that pictures are: the first of January 2026.
+constexpr std::chrono::seconds when_stories_begin{1'767'225'600};
+
 stage_time::stage_time(std::string file) : file_(std::move(file)) {
     const int fd = ::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     void* page = MAP_FAILED;
@@ -21,8 +24,7 @@ stage_time::stage_time(std::string file) : file_(std::move(file)) {
     if (page == MAP_FAILED)
         throw std::system_error(failed, std::generic_category(), "cannot keep the time in " + file_);
     page_ = static_cast<std::int64_t*>(page);
-    const auto present = std::chrono::system_clock::now().time_since_epoch();
-    set(std::chrono::duration_cast<std::chrono::seconds>(present));
+    set(when_stories_begin);
 }
 
 stage_time::~stage_time() {

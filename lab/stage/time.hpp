@@ -12,7 +12,7 @@ namespace lab {
 // expire when the story says so, however slow or busy the machine is.
 class stage_time {
 public:
-    explicit stage_time(std::string file);  // makes the file; the present
+    explicit stage_time(std::string file);  // makes the file
     ~stage_time();
     stage_time(const stage_time&) = delete;
     stage_time& operator=(const stage_time&) = delete;
