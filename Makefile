@@ -1,5 +1,5 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test scenarios install uninstall asan tsan storms failovers models interop peers compare bench docs reference sizes format tidy ci clean
+.PHONY: quickstart test scenarios install uninstall asan tsan storms failovers models interop peers compare pictures bench docs reference sizes format tidy ci clean
 
 BUILD = build
 PREFIX = /usr/local
@@ -112,3 +112,11 @@ ci:
 
 clean:
 	rm -rf build build-*
+
+# The pictures of docs/learn.md, in both languages.
+learned = no-lock lock-in-each-process finally-and-a-crash setnx-then-expire work-outlives-lease get-compare-del \
+	the-watchdog-of-any-key the-count-outlives-the-lease the-master-dies pause-past-the-lease
+pictures:
+	@./test -N >/dev/null
+	@for lang in en zh; do \
+		build/mortise-lab run $(learned) --form naive --lang $$lang --svg docs/lab/ >/dev/null || exit 1; done

@@ -38,7 +38,7 @@ void play(director& stage) {
     a.run();
     b.run_to("inside");
     b.crash();
-    for (int third = 0; third < 6; ++third) {
+    for (int third = 0; third < 4; ++third) {
         stage.pass(10s);
         dog.run_to("a third of the lease is over");
     }
