@@ -77,7 +77,7 @@ std::vector<pid_t> actors_of(pid_t program) {
 TEST(lab, every_story_goes_as_it_is_told) {
     const outcome first = played({"run", "--all"});
     EXPECT_EQ(first.code, 0) << first.out;
-    for (std::uint64_t again = 1; again < mortise::testing::scale(4); ++again)
+    for (std::uint64_t again = 1; again < mortise::testing::scale(2); ++again)
         EXPECT_EQ(played({"run", "--all"}).out, first.out);
 }
 
