@@ -15,8 +15,9 @@ namespace lab {
 namespace {
 
 constexpr command::option options[] = {
-    {0, "all"},          {0, "form", "naive|mended"}, {0, "store", "URL"}, {0, "svg", "FILE"},
-    {0, "html", "FILE"}, {0, "lang", "en|zh"},        {0, "swap"},         {0, "json"},
+    {0, "all"},          {0, "form", "naive|mended"}, {0, "svg", "FILE"},
+    {0, "html", "FILE"}, {0, "lang", "en|zh"},        {0, "swap"},
+    {0, "json"},
 };
 
 std::vector<const story*> chosen(const command::arguments& given) {
@@ -52,7 +53,7 @@ std::vector<form> forms(const command::arguments& given) {
 int run(const command::arguments& given, playbill& bill) {
     const casting cast = given.has("--swap") ? casting::swapped : casting::as_told;
     if (given.has("--html") && given.has("--form")) command::refuse("a page shows both forms: leave out --form");
-    servers house{given.value("--store").value_or("")};
+    servers house;
     const auto stories = chosen(given);
     for (const story* each : stories) {
         bill.begins(*each);

@@ -101,7 +101,6 @@ void director::end_what_is_over() {
 
 void director::pass(std::chrono::nanoseconds by) {
     note({.kind = kind::pass, .what = {seconds(by) + " pass", seconds(by) + " 过去了"}});
-    if (!scene_.time) return servers_.wait(by);
     move_time(by, settled_tick);
 }
 

@@ -64,8 +64,7 @@ struct servers::inside {
 
     void need_redis(std::size_t count) {
         if (!installed("redis-server"))
-            throw not_installed(
-                "redis-server is not installed; apt-get install redis-server, or give --store redis://HOST/DB");
+            throw not_installed("redis-server is not installed; apt-get install redis-server");
         while (redis.size() < count)
             redis.push_back(std::make_unique<timed_redis>(home, "redis" + std::to_string(redis.size() + 1)));
         for (const auto& each : redis) {
@@ -78,9 +77,7 @@ struct servers::inside {
     }
 };
 
-servers::servers(std::string store) : in_(std::make_unique<inside>()) {
-    if (!store.empty()) throw not_installed("--store is not there yet");
-}
+servers::servers() : in_(std::make_unique<inside>()) {}
 servers::~servers() = default;
 
 scene servers::set(const story& next) {
@@ -106,8 +103,6 @@ void servers::set_ahead(std::size_t server, std::chrono::nanoseconds by) {
     in_->redis.at(server)->ahead = by;
     set_time(in_->time.now());
 }
-
-void servers::wait(std::chrono::nanoseconds) {}
 
 void servers::replicate() {
     auto& replica = *in_->redis.at(1)->server;

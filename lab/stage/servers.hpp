@@ -21,7 +21,7 @@ struct not_installed : std::runtime_error {
 // stage's.
 class servers {
 public:
-    explicit servers(std::string store = {});  // the address of somebody's Redis with an empty database; empty: our own
+    servers();
     ~servers();
     servers(const servers&) = delete;
     servers& operator=(const servers&) = delete;
@@ -29,7 +29,6 @@ public:
     scene set(const story& next);  // empty servers, and what actors must know of them
     void set_time(std::chrono::nanoseconds since_1970);
     void set_ahead(std::size_t server, std::chrono::nanoseconds by);  // the clock of one is wrong from now on
-    void wait(std::chrono::nanoseconds by);                           // for a store that is not ours
 
     void kill(std::size_t server);
     void replicate();        // the second becomes a replica of the first, and has all that it has

@@ -22,11 +22,13 @@ std::string program() {
 }
 
 int lab(const request& asked) {
+    if (asked.given.has("--store") || asked.given.has("--store-file"))
+        refuse("lab: the stories need servers whose clocks they can move, and start their own: leave out --store");
     std::vector<std::string> line{program()};
     for (const std::string& word : asked.given.words) line.push_back(word);
     for (const char* flag : {"--all", "--json"})
         if (asked.given.has(flag)) line.emplace_back(flag);
-    for (const char* option : {"--form", "--svg", "--html", "--lang", "--store"})
+    for (const char* option : {"--form", "--svg", "--html", "--lang"})
         if (const auto value = asked.given.value(option)) {
             line.emplace_back(option);
             line.push_back(*value);
