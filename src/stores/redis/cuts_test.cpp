@@ -69,8 +69,10 @@ protected:
         for (int i = 0; i < crowd; ++i)
             crew.emplace_back([this, i, which, claims] {
                 user one{*this, i};
-                one.take();
-                one.give_back();
+                for (int round = 0; round < 2; ++round) {  // until the server has been sent every script
+                    one.take();
+                    one.give_back();
+                }
                 const auto take = [&] { one.take(); };
                 const auto give_back = [&] { one.give_back(); };
                 std::size_t length = claims ? one.length(which, take) : (take(), one.length(which, give_back));
