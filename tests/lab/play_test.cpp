@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -119,14 +118,14 @@ TEST(lab, a_story_that_does_not_exist_is_named) {
 
 // Time is the director's. A sleep would hope.
 TEST(lab, nothing_in_it_sleeps) {
-    const std::regex sleeps{R"(\b(sleep_for|sleep_until|usleep|nanosleep|clock_nanosleep|sleep)\s*\()"};
     int files = 0;
     for (const auto& each : std::filesystem::recursive_directory_iterator(std::string(MORTISE_SOURCE_DIR) + "/lab")) {
         if (each.path().extension() != ".cpp" && each.path().extension() != ".hpp") continue;
         ++files;
         std::stringstream text;
         text << std::ifstream{each.path()}.rdbuf();
-        EXPECT_FALSE(std::regex_search(text.str(), sleeps)) << each.path();
+        for (const char* call : {"sleep(", "sleep_for(", "sleep_until("})
+            EXPECT_EQ(text.str().find(call), std::string::npos) << each.path() << ": " << call;
     }
     EXPECT_GT(files, 50);
 }
