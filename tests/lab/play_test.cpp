@@ -86,11 +86,11 @@ TEST(lab, actors_that_are_stopped_at_random_change_nothing) {
     std::atomic<int> stops = 0;
     const auto stop_some = [&](pid_t program, const std::stop_token& over) {
         std::mt19937 dice{7};
-        while (!over.stop_requested()) {
+        while (!over.stop_requested() && stops < 300) {
             for (const pid_t each : actors_of(program)) {
                 if (dice() % 2 == 0 || ::kill(each, SIGSTOP) != 0) continue;
                 ++stops;
-                std::this_thread::sleep_for(std::chrono::milliseconds{dice() % 10});
+                std::this_thread::sleep_for(std::chrono::milliseconds{dice() % 4});
                 ::kill(each, SIGCONT);
             }
         }
