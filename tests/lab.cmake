@@ -16,7 +16,7 @@ endif()
 
 # Its stories, as people play them.
 if(TARGET mortise_lab)
-    mortise_add_test_folder(lab lab_play_tests)
+    mortise_add_test_folder(lab lab_play_tests PROPERTIES COST 60)
     target_compile_definitions(lab_play_tests PRIVATE
         MORTISE_LAB="$<TARGET_FILE:mortise_lab>" MORTISE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     add_dependencies(lab_play_tests mortise_lab)
