@@ -128,6 +128,10 @@ void actor::note(text what) {
     say({.kind = kind::tell, .what = std::move(what)});
 }
 
+void actor::failed(text why) {
+    say({.kind = kind::failed, .what = std::move(why)});
+}
+
 void actor::worked(text what) {
     say({.kind = kind::worked, .what = std::move(what)});
 }

@@ -38,6 +38,7 @@ public:
     void lets_go();                         // before it frees it: from here on it does not rely on it
     void refused(text why = {});
     void note(text what);
+    void failed(text why);   // with an error that it did not expect
     void worked(text what);  // what only one should do
     void sold();             // an item, in a way of its own
 

@@ -36,7 +36,7 @@ constexpr std::chrono::milliseconds a_moment{1};
             me.at("begins");
             part(me);
         } catch (const std::exception& thrown) {
-            me.note({std::string("throws: ") + thrown.what(), std::string("抛出异常：") + thrown.what()});
+            me.failed({std::string("throws: ") + thrown.what(), std::string("抛出异常：") + thrown.what()});
         }
     }
     ::_exit(0);

@@ -35,11 +35,8 @@ text to_text(mishap what) {
             return {"a sale is lost", "丢失更新：卖出的票没有扣减"};
         case mishap::repeated:
             return {"done more than once", "本该一次的工作做了多次"};
-            return {"refused although expired", "锁已过期仍被拒绝"};
         case mishap::herd:
             return {"all who wait are woken for one", "惊群：一次释放唤醒所有等待者"};
-        case mishap::unfenced:
-            return {"a former holder's write is taken", "旧持有者的写入被接受"};
         case mishap::hangs:
             return {"waits for itself", "自己等自己"};
         case mishap::gives_up:

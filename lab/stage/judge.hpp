@@ -13,7 +13,6 @@ enum class mishap {
     lost_update,  // the stock does not agree with what was sold
     repeated,     // what only one should do was done more than once
     herd,         // one lock comes free, and all who wait ask for it
-    unfenced,     // the resource took a write of a former holder
     hangs,        // somebody waits for itself
     gives_up,     // a write is dropped because the lock was busy
 };

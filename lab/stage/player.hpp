@@ -46,7 +46,6 @@ public:
     void resume();
 
     bool ended() const { return state_ == state::ended; }
-    bool waits() const { return state_ == state::waiting; }
     const std::string& name() const { return name_; }
 
 private:

@@ -7,7 +7,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,11 +34,6 @@ std::optional<std::string> raw_redis::operator()(const std::vector<std::string>&
     std::optional<std::string> answer = read();
     if (told_) told_(words, answer);
     return answer;
-}
-
-bool raw_redis::readable() const {
-    pollfd input{fd_, POLLIN, 0};
-    return !unread_.empty() || ::poll(&input, 1, 0) == 1;
 }
 
 std::optional<std::string> raw_redis::read() {

@@ -25,11 +25,8 @@ public:
     // answers with an error, or not at all.
     std::optional<std::string> operator()(const std::vector<std::string>& words);
 
-    // The next message on a channel that this connection has subscribed to, or nothing if there is none yet.
-    bool readable() const;
-    std::optional<std::string> read();
-
 private:
+    std::optional<std::string> read();
     void receive();
     std::string line();
     std::string take(std::size_t size);

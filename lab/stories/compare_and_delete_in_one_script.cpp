@@ -1,10 +1,8 @@
 // R6: the owner is compared and the lock deleted in one script. It holds.
 #include "lab/stage/actor.hpp"
 #include "lab/stage/director.hpp"
-#include "lab/stories/ours.hpp"
+#include "lab/stories/schedules.hpp"
 #include "lab/story.hpp"
-
-using namespace std::chrono_literals;
 
 namespace lab::compare_and_delete_in_one_script {
 
@@ -21,28 +19,11 @@ void naive(actor& me) {
 }
 
 void mended(actor& me) {
-    mortise::mutex tickets{me.locks(), "ticket", {.lease = 10s}};
-    tickets.lock();
-    me.holds(tickets.hold());
-    me.at("inside");
-    me.lets_go();
-    me.at("before the release");
-    tickets.unlock();
+    release_ours_late(me);
 }
 
 void play(director& stage) {
-    player& a = stage.enter("A");
-    a.run_to("before the release");
-    a.stop();
-    stage.pass(11s);
-    player& b = stage.enter("B");
-    b.run_to("inside");
-    a.resume();
-    a.run();
-    player& c = stage.enter("C");
-    c.run_to("inside");
-    b.run();
-    c.await("inside");
+    one_releases_late(stage);
 }
 
 story told() {

@@ -1,7 +1,7 @@
 // A resource that compares tokens on writes only takes a late write between the new holder's read and write.
 #include "lab/stage/actor.hpp"
 #include "lab/stage/director.hpp"
-#include "lab/stories/ours.hpp"
+#include "lab/stories/schedules.hpp"
 #include "lab/story.hpp"
 
 #include <mortise/fenced.hpp>
@@ -34,12 +34,7 @@ void naive(actor& me) {
 }
 
 void mended(actor& me) {
-    mortise::mutex tickets{me.locks(), "ticket", {.lease = 10s}};
-    tickets.lock();
-    me.holds(tickets.hold());
-    if (!me.sell(tickets.hold().token())) me.note({"the stock rejects an old token", "库存拒绝了旧令牌"});
-    me.lets_go();
-    tickets.unlock();
+    sell_fenced(me);
 }
 
 void play(director& stage) {

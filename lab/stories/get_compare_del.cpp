@@ -1,10 +1,8 @@
 // R5, C3: comparing the owner and deleting the lock are two commands; a pause fits between them.
 #include "lab/stage/actor.hpp"
 #include "lab/stage/director.hpp"
-#include "lab/stories/ours.hpp"
+#include "lab/stories/schedules.hpp"
 #include "lab/story.hpp"
-
-using namespace std::chrono_literals;
 
 namespace lab::get_compare_del {
 
@@ -20,29 +18,11 @@ void naive(actor& me) {
 }
 
 void mended(actor& me) {
-    mortise::mutex tickets{me.locks(), "ticket", {.lease = 10s}};
-    tickets.lock();
-    me.holds(tickets.hold());
-    me.at("inside");
-    me.lets_go();
-    me.at("before the release");
-    tickets.unlock();
+    release_ours_late(me);
 }
 
 void play(director& stage) {
-    player& a = stage.enter("A");
-    a.run_to({"between GET and DEL", "before the release"});
-    a.stop();
-    stage.pass(11s);
-    player& b = stage.enter("B");
-    b.run_to("inside");
-    a.resume();
-    a.run();
-    player& c = stage.enter("C");
-    c.run_to("inside");
-    b.run();
-    c.await("inside");
-    c.run();
+    one_releases_late(stage);
 }
 
 story told() {

@@ -2,11 +2,10 @@
 #include "lab/stage/actor.hpp"
 #include "lab/stage/director.hpp"
 #include "lab/stories/ours.hpp"
+#include "lab/stories/schedules.hpp"
 #include "lab/story.hpp"
 
 #include <mutex>
-
-using namespace std::chrono_literals;
 
 namespace lab::lock_in_each_process {
 
@@ -24,13 +23,7 @@ void mended(actor& me) {
 }
 
 void play(director& stage) {
-    player& a = stage.enter("node 1");
-    player& b = stage.enter("node 2");
-    a.run_to("stock read");
-    b.run_to("stock read");
-    a.run();
-    b.await("stock read");
-    b.run();
+    two_sell_at_once(stage, "node 1", "node 2");
 }
 
 story told() {

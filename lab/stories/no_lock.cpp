@@ -2,9 +2,8 @@
 #include "lab/stage/actor.hpp"
 #include "lab/stage/director.hpp"
 #include "lab/stories/ours.hpp"
+#include "lab/stories/schedules.hpp"
 #include "lab/story.hpp"
-
-using namespace std::chrono_literals;
 
 namespace lab::no_lock {
 
@@ -19,13 +18,7 @@ void mended(actor& me) {
 }
 
 void play(director& stage) {
-    player& a = stage.enter("A");
-    player& b = stage.enter("B");
-    a.run_to("stock read");
-    b.run_to("stock read");
-    a.run();
-    b.await("stock read");
-    b.run();
+    two_sell_at_once(stage, "A", "B");
 }
 
 story told() {

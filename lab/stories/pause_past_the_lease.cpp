@@ -1,6 +1,7 @@
 // A holder that is paused past its lease writes late. A lock cannot mend that; only the resource can.
 #include "lab/stage/actor.hpp"
 #include "lab/stage/director.hpp"
+#include "lab/stories/schedules.hpp"
 #include "lab/story.hpp"
 
 #include <mortise/mutex.hpp>
@@ -19,12 +20,7 @@ void naive(actor& me) {
 }
 
 void mended(actor& me) {
-    mortise::mutex tickets{me.locks(), "ticket", {.lease = 10s}};
-    tickets.lock();
-    me.holds(tickets.hold());
-    if (!me.sell(tickets.hold().token())) me.note({"the stock rejects an old token", "库存拒绝了旧令牌"});
-    me.lets_go();
-    tickets.unlock();
+    sell_fenced(me);
 }
 
 void play(director& stage) {

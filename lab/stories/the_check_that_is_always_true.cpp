@@ -1,7 +1,7 @@
 // `id != null || id.equals(value)` is true for everybody.
 #include "lab/stage/actor.hpp"
 #include "lab/stage/director.hpp"
-#include "lab/stories/ours.hpp"
+#include "lab/stories/schedules.hpp"
 #include "lab/story.hpp"
 
 #include <optional>
@@ -21,26 +21,11 @@ void naive(actor& me) {
 }
 
 void mended(actor& me) {
-    mortise::mutex tickets{me.locks(), "ticket", {.lease = 10s, .renew = mortise::renew::off}};
-    tickets.lock();
-    me.holds(tickets.hold());
-    me.at("inside");
-    me.lets_go();
-    tickets.unlock();
+    overrun_our_lease(me, 10s);
 }
 
 void play(director& stage) {
-    player& a = stage.enter("A");
-    a.run_to("inside");
-    stage.pass(11s);
-    player& b = stage.enter("B");
-    b.run_to("inside");
-    a.run();
-    player& c = stage.enter("C");
-    c.run_to("inside");
-    b.run();
-    c.await("inside");
-    c.run();
+    one_overruns(stage, 10s, {"A", "B", "C"});
 }
 
 story told() {
