@@ -1,4 +1,4 @@
-// What the fragments of README.md and docs/ take for granted. They are compiled, not run.
+// What the fragments of README.md and docs/ take for granted. They are compiled; those about the patterns run, too.
 #pragma once
 
 #include <mortise/mortise.hpp>

@@ -162,6 +162,9 @@ public:
     // The store's URL as given, with secrets masked.
     const std::string& store() const noexcept;
 
+    // Whether this process is a child of the one that created the client: every call then fails with errc::forked.
+    bool forked() const noexcept;
+
 private:
     friend struct core::access;
     explicit client(std::shared_ptr<core::engine> made);

@@ -15,8 +15,8 @@ namespace mortise::inline v0 {
 template <class Signature>
 class unique_function;
 
-// A move-only callable. Callables of up to four words are stored inline, larger ones on the heap. Calling an empty one
-// is undefined behaviour.
+// A move-only callable. Callables of up to four words are stored inline, larger ones on the heap. A null pointer, or
+// an empty function object, makes an empty one. Calling an empty one is undefined behaviour.
 template <class R, class... Args>
 class unique_function<R(Args...)> {
 public:
@@ -26,6 +26,7 @@ public:
     template <class F, class D = std::decay_t<F>>
     requires(!std::is_same_v<D, unique_function> && std::is_invocable_r_v<R, D&, Args...>)
         unique_function(F&& f) {  // NOLINT(google-explicit-constructor): as std::function
+        if (is_null<D>(f)) return;
         if constexpr (fits<D>) {
             ::new (static_cast<void*>(room_)) D(std::forward<F>(f));
             verbs_ = &inside<D>;
@@ -48,6 +49,7 @@ public:
     ~unique_function() { drop(); }
 
     explicit operator bool() const noexcept { return verbs_ != nullptr; }
+    friend bool operator==(const unique_function& one, std::nullptr_t) noexcept { return !one; }
     R operator()(Args... args) { return verbs_->call(room_, std::forward<Args>(args)...); }
 
 private:
@@ -58,6 +60,13 @@ private:
     };
 
     static constexpr std::size_t room_size = 4 * sizeof(void*);
+
+    template <class D>
+    static bool is_null([[maybe_unused]] const D& callee) {
+        if constexpr (std::is_constructible_v<D, std::nullptr_t> && requires { static_cast<bool>(callee == nullptr); })
+            return callee == nullptr;
+        return false;
+    }
 
     template <class D>
     static constexpr bool fits = sizeof(D) <= room_size &&

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace mortise::inline v0::base {
 
@@ -31,6 +32,17 @@ enum class hex_digits : bool { upper_case, any_case };
 
 // None: a percent sign is not followed by two such digits.
 std::optional<std::string> percent_decoded(std::string_view text, hex_digits accepted);
+
+// As append_percent_encoded would have it, with these bytes encoded and no others. None: it was encoded by somebody else.
+template <class Which>
+std::optional<std::string> percent_decoded_exactly(std::string_view text, const Which& encoded) {
+    if (std::ranges::none_of(text, encoded)) return std::string(text);
+    auto decoded = percent_decoded(text, hex_digits::upper_case);
+    if (!decoded) return std::nullopt;
+    std::string again;
+    append_percent_encoded(again, *decoded, encoded);
+    return again == text ? std::move(decoded) : std::nullopt;
+}
 
 // For text from elsewhere that is only shown: a percent sign that begins no escape stands for itself.
 std::string percent_decoded_leniently(std::string_view text);

@@ -147,6 +147,10 @@ const std::string& client::store() const noexcept {
     return engine_->shown_as();
 }
 
+bool client::forked() const noexcept {
+    return engine_->forked();
+}
+
 namespace spi {
 
 client make_client(const store_factory& store, world around, client_options options) {

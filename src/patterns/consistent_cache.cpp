@@ -124,7 +124,6 @@ std::optional<value> write_through::body::read(std::string_view key, const hold&
 void write_through::body::change_it(std::string_view key, change& make) {
     refuse_reentry(key);
     shared_mutex lock{locks, patterns::lock_name(name, key), claim(false)};
-    patterns::refuse_child(lock);
     forget(key);
     const hold writing = lock.acquire({.wait = how.wait});
     const patterns::inside changing{locks, lock.name()};
@@ -157,14 +156,15 @@ write_through::write_through(client& locks, fenced_storage& cache, fenced_storag
     patterns::require_shared(locks, body::pattern, body_->name);
     patterns::require_name(locks, body::pattern, body_->name, patterns::longest_lock_name(body_->name));
     if (body_->locally()) patterns::require_lease(locks, options.local_for, "local_for", body::pattern, body_->name);
+    patterns::require_wait(options.wait, body::pattern, body_->name);
     if (options.keep <= options.keep.zero() || options.local_for < options.local_for.zero())
-        throw error(errc::invalid_option,
-                    "consistent_cache '" + body_->name + "': keep must be positive, local_for not negative");
+        patterns::refuse_option(body::pattern, body_->name, "keep must be positive, local_for not negative");
 }
 
 write_through::~write_through() = default;
 
 value write_through::get(std::string_view key) {
+    patterns::refuse_child(body_->locks, body::pattern, body_->name);
     return body_->get(key);
 }
 
@@ -173,7 +173,8 @@ void write_through::put(std::string_view key, value what) {
 }
 
 void write_through::update(std::string_view key, change make) {
-    if (!make) throw error(errc::invalid_option, "consistent_cache '" + body_->name + "' needs a function");
+    if (!make) patterns::refuse_option(body::pattern, body_->name, "it needs a function");
+    patterns::refuse_child(body_->locks, body::pattern, body_->name);
     body_->change_it(key, make);
 }
 

@@ -15,8 +15,9 @@ freshness freshness_of(const std::optional<fenced_storage::entry>& entry, const 
     const auto life = entry->bytes.front() == nothing ? options.nothing_for : options.fresh_for;
     if (entry->age >= life + options.stale_for) return freshness::gone;
     if (entry->age >= life) return freshness::stale;
-    const double late = options.early * static_cast<double>(life.count());
-    const double left = static_cast<double>((life - entry->age).count());
+    const auto in_double = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()); };
+    const double late = options.early * in_double(life);
+    const double left = in_double(life) - in_double(entry->age);
     return left < late * dice ? freshness::early : freshness::fresh;
 }
 

@@ -9,6 +9,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
+constexpr const char* called_once = "once_per_period";
+
 bool is_taken(const attempt& got) {
     return got.reason() == errc::busy || got.reason() == errc::timed_out;
 }
@@ -17,26 +19,25 @@ bool is_taken(const attempt& got) {
 
 once_per_period::once_per_period(client& locks, std::string name, nanoseconds period, period_options options)
     : locks_(&locks), name_(std::move(name)), at_most_(options.at_most) {
-    patterns::require(locks.promises().detached, locks, "once_per_period", name_, "detached claims");
+    patterns::require(locks.promises().detached, locks, called_once, name_, "detached claims");
     const nanoseconds slack = options.slack.value_or(period / 10);
     if (period <= period.zero() || slack < slack.zero() || slack >= period)
-        throw error(errc::invalid_option,
-                    "once_per_period '" + name_ + "': the period must be positive, and the slack shorter than it");
+        patterns::refuse_option(called_once, name_, "the period must be positive, and the slack shorter than it");
     at_least_ = period - slack;
     static_assert(shortest == patterns::shortest_lease && longest == patterns::longest_lease);
     if (at_least_ > longest)
-        throw error(errc::invalid_option, "once_per_period '" + name_ +
-                                              "': a claim lasts at most 24 h, so the period less the slack must not be "
-                                              "longer; for weekly jobs let the daily one look at the date");
-    patterns::require_name(locks, "once_per_period", name_, mark_of(name_));
-    patterns::require_lease(locks, at_least_, "the period less the slack", "once_per_period", name_);
-    if (at_most_) patterns::require_lease(locks, *at_most_, "at_most", "once_per_period", name_);
+        patterns::refuse_option(called_once, name_,
+                                "a claim lasts at most 24 h, so the period less the slack must not be longer; for "
+                                "weekly jobs let the daily one look at the date");
+    patterns::require_name(locks, called_once, name_, mark_of(name_));
+    patterns::require_lease(locks, at_least_, "the period less the slack", called_once, name_);
+    if (at_most_) patterns::require_lease(locks, *at_most_, "at_most", called_once, name_);
 }
 
 // Two claims. One marks the period: nobody keeps it, and it ends by itself. The other is held while the job runs, which may
 // take longer than that. The mark comes first, so that nobody runs a job whose period another has.
 bool once_per_period::try_run(unique_function<void()> job) {
-    if (!job) throw error(errc::invalid_option, "once_per_period '" + name_ + "' needs a job");
+    if (!job) patterns::refuse_option(called_once, name_, "it needs a job");
     attempt mark =
         locks_->try_acquire(mark_of(name_), {.lease = at_least_, .renew = renew::off, .kept_by = kept_by::lease});
     if (is_taken(mark)) return false;

@@ -30,6 +30,10 @@ std::string shown(std::string_view key) {
     return "'" + text + (key.size() > enough ? "...'" : "'");
 }
 
+void refuse_option(std::string_view pattern, std::string_view name, const std::string& why) {
+    throw error(errc::invalid_option, called(pattern, name) + ": " + why);
+}
+
 void require(bool has, const client& locks, std::string_view pattern, const std::string& name, std::string_view need) {
     if (has) return;
     throw error(errc::unsupported, called(pattern, name) + " needs a store with " + std::string(need) + ", and " +
@@ -63,14 +67,17 @@ void require_lease(const client& locks, std::chrono::nanoseconds length, std::st
         return std::to_string(time / std::chrono::milliseconds{1}) + " ms";
     };
     const std::string limit = most == longest_lease ? "24 h" : in_milliseconds(most) + " on " + locks.store();
-    throw error(errc::invalid_option, called(pattern, name) + ": " + std::string(option) + " of " +
-                                          in_milliseconds(length) + ": use 100 ms to " + limit);
+    refuse_option(pattern, name, std::string(option) + " of " + in_milliseconds(length) + ": use 100 ms to " + limit);
 }
 
-// A hold that is empty cannot be upgraded anywhere, but a child is told what it is first.
-void refuse_child(shared_mutex& lock) {
-    attempt told = lock.try_upgrade(hold{});
-    if (told.reason() == errc::forked) static_cast<void>(told.value());  // throws
+void require_wait(const std::optional<std::chrono::nanoseconds>& wait, std::string_view pattern,
+                  const std::string& name) {
+    if (wait && *wait < wait->zero()) refuse_option(pattern, name, "wait must not be negative");
+}
+
+void refuse_child(const client& locks, std::string_view pattern, const std::string& name) {
+    if (!locks.forked()) return;
+    throw error(errc::forked, called(pattern, name) + ": " + make_error_code(errc::forked).message());
 }
 
 void seal_refused(const hold& mine, std::string_view pattern, const std::string& name, std::string_view key) {

@@ -3,9 +3,10 @@
 
 #include <mortise/client.hpp>
 #include <mortise/config.hpp>
-#include <mortise/shared_mutex.hpp>
+#include <mortise/hold.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,9 @@ std::string called(std::string_view pattern, std::string_view name);
 
 // A key in a message: keys may be any bytes of any length.
 std::string shown(std::string_view key);
+
+// Throws errc::invalid_option: what a caller has given, and what to give.
+[[noreturn]] void refuse_option(std::string_view pattern, std::string_view name, const std::string& why);
 
 // At construction. Throws errc::unsupported, in a sentence that names the pattern, the store and what it lacks.
 void require(bool has, const client& locks, std::string_view pattern, const std::string& name, std::string_view need);
@@ -29,8 +33,13 @@ void require_name(client& locks, std::string_view pattern, const std::string& na
 void require_lease(const client& locks, std::chrono::nanoseconds length, std::string_view option,
                    std::string_view pattern, const std::string& name);
 
-// Before a mutex of ours, which a thread of the parent may have for ever. Throws errc::forked in a child; the store is not asked.
-void refuse_child(shared_mutex& lock);
+// At construction. Throws errc::invalid_option if it is negative.
+void require_wait(const std::optional<std::chrono::nanoseconds>& wait, std::string_view pattern,
+                  const std::string& name);
+
+// Throws errc::forked in a child of fork. To be called before a mutex of ours, which a thread of the parent may have locked, and
+// before a storage of the caller's.
+void refuse_child(const client& locks, std::string_view pattern, const std::string& name);
 
 // A storage has refused a seal, or a write. If the holder has lost its lock, somebody else has taken over. If not, then waiting or
 // trying again helps nobody: it says why.

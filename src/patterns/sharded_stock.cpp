@@ -29,6 +29,7 @@ struct sharded_stock::body {
     const std::vector<segment> segments;
     const std::string name;
     const options how;
+    std::atomic<bool> compared{};  // with the lists of others
     // Segments that were found empty, or could not be reached, are asked last. A hint, no more.
     std::vector<std::atomic<bool>> unpromising = std::vector<std::atomic<bool>>(segments.size());
 
@@ -37,7 +38,8 @@ struct sharded_stock::body {
     hold lock(std::size_t which) const;
     stock_segment read(std::size_t which, const hold& mine) const;
     void write(std::size_t which, const hold& mine, const stock_segment& after) const;
-    void refuse_reentry() const;
+    void refuse_misuse() const;
+    void refuse_other_lists() const;
 
     // Changes one segment under its lock. `change` says whether there is something to write.
     template <class Change>
@@ -48,6 +50,8 @@ struct sharded_stock::body {
     std::size_t home_of(std::string_view key) const;
     std::vector<std::size_t> order_for(std::string_view key) const;
     std::vector<std::size_t> promising_first(std::string_view key) const;
+    bool sell(std::string_view key, std::int64_t count, unique_function<void()>& inside,
+              std::vector<stock_segment>& seen);
     bool take(std::string_view key, std::int64_t count, unique_function<void()>& inside);
     std::size_t add(std::string_view key, std::int64_t count);
     // Of a segment, so that the total is a number.
@@ -83,9 +87,25 @@ void sharded_stock::body::write(std::size_t which, const hold& mine, const stock
     }
 }
 
-// From `inside` of a sale.
-void sharded_stock::body::refuse_reentry() const {
+// A child of fork, or `inside` of a sale.
+void sharded_stock::body::refuse_misuse() const {
+    patterns::refuse_child(segments.front().locks, pattern, name);
     patterns::refuse_reentry(segments.front().locks, name, pattern, name, {});
+}
+
+// Who lists more segments than others would hide stock in those that nobody else looks into. A segment that has been written tells
+// how many there are; one that cannot be reached does not.
+void sharded_stock::body::refuse_other_lists() const {
+    for (std::size_t i = 0; i < size(); ++i) {
+        try {
+            if (const auto found = segments[i].place.read(key_of(i)))
+                static_cast<void>(stock_segment::unpacked(found->bytes, size()));
+        } catch (const error& e) {
+            if (e.code() == errc::invalid_option) throw;
+        } catch (...) {
+            continue;
+        }
+    }
 }
 
 template <class Change>
@@ -145,7 +165,7 @@ void sharded_stock::body::spread(std::int64_t count, std::size_t from) {
             });
             if (seen.outgoing) deliver(from, *seen.outgoing);
         }
-    } catch (const std::exception&) {
+    } catch (...) {
         return;
     }
 }
@@ -175,37 +195,43 @@ std::vector<std::size_t> sharded_stock::body::promising_first(std::string_view k
     return order;
 }
 
+// One round over the segments, until one has enough. False: none has; what they had is in `seen`.
+bool sharded_stock::body::sell(std::string_view key, std::int64_t count, unique_function<void()>& inside,
+                               std::vector<stock_segment>& seen) {
+    std::exception_ptr unreachable;
+    for (const std::size_t which : promising_first(key)) {
+        bool enough = false;
+        try {
+            seen[which] = visit(which, [&](stock_segment& one) {
+                if (one.amount < count) return false;
+                enough = true;
+                if (inside) {
+                    const patterns::inside selling{segments.front().locks, name};
+                    inside();
+                }
+                one.amount -= count;
+                return true;
+            });
+            if (enough) return true;
+            if (seen[which].outgoing) deliver(which, *seen[which].outgoing);
+        } catch (...) {
+            if (enough) throw;  // it may have been taken
+            unreachable = std::current_exception();
+        }
+    }
+    if (unreachable) std::rethrow_exception(unreachable);
+    return false;
+}
+
 // Sold out, if two rounds in a row find too little and nothing has moved between them: what moves could be missed at both ends.
 bool sharded_stock::body::take(std::string_view key, std::int64_t count, unique_function<void()>& inside) {
     std::vector<stock_segment> last;
     for (;;) {
         std::vector<stock_segment> seen(size());
-        std::exception_ptr unreachable;
-        for (const std::size_t which : promising_first(key)) {
-            bool enough = false;
-            try {
-                seen[which] = visit(which, [&](stock_segment& one) {
-                    if (one.amount < count) return false;
-                    enough = true;
-                    if (inside) {
-                        const patterns::inside selling{segments.front().locks, name};
-                        inside();
-                    }
-                    one.amount -= count;
-                    return true;
-                });
-                if (enough) return true;
-                if (seen[which].outgoing) deliver(which, *seen[which].outgoing);
-            } catch (...) {
-                if (enough) throw;  // it may have been taken
-                unreachable = std::current_exception();
-            }
-        }
-        if (unreachable) std::rethrow_exception(unreachable);
+        if (sell(key, count, inside, seen)) return true;
         if (patterns::total_of(seen) >= count) {
             gather(count, 0);
-        } else if (last.size() == seen.size() &&
-                   std::equal(seen.begin(), seen.end(), last.begin(),
+        } else if (std::equal(seen.begin(), seen.end(), last.begin(), last.end(),
                               [](const auto& a, const auto& b) { return a.moved_as(b); })) {
             return false;
         }
@@ -214,11 +240,13 @@ bool sharded_stock::body::take(std::string_view key, std::int64_t count, unique_
 }
 
 void sharded_stock::body::too_much() const {
-    throw error(errc::invalid_option, "sharded_stock '" + name + "': nobody can count so many");
+    patterns::refuse_option(pattern, name, "nobody can count so many");
 }
 
 // To which segment.
 std::size_t sharded_stock::body::add(std::string_view key, std::int64_t count) {
+    if (!compared) refuse_other_lists();
+    compared = true;
     std::exception_ptr unreachable;
     for (const std::size_t which : order_for(key)) {
         bool reached = false;
@@ -243,12 +271,10 @@ sharded_stock::sharded_stock(std::vector<segment> segments, std::string name)
 
 sharded_stock::sharded_stock(std::vector<segment> segments, std::string name, options how)
     : body_(new body{std::move(segments), std::move(name), how}) {
-    if (body_->segments.empty())
-        throw error(errc::invalid_option, "sharded_stock '" + body_->name + "' needs at least one segment");
+    if (body_->segments.empty()) patterns::refuse_option(body::pattern, body_->name, "at least one segment is needed");
     for (const segment& each : body_->segments) patterns::require_tokens(each.locks, body::pattern, body_->name);
     patterns::require_name(body_->segments.back().locks, body::pattern, body_->name, body_->key_of(body_->size() - 1));
-    if (how.wait < how.wait.zero())
-        throw error(errc::invalid_option, "sharded_stock '" + body_->name + "': wait must not be negative");
+    patterns::require_wait(how.wait, body::pattern, body_->name);
 }
 
 sharded_stock::~sharded_stock() = default;
@@ -258,26 +284,27 @@ std::size_t sharded_stock::segment_of(std::string_view key) const noexcept {
 }
 
 bool sharded_stock::take(std::string_view key, std::int64_t count, unique_function<void()> inside) {
-    if (count <= 0) throw error(errc::invalid_option, "sharded_stock '" + body_->name + "': take at least one");
-    body_->refuse_reentry();
+    if (count <= 0) patterns::refuse_option(body::pattern, body_->name, "take at least one");
+    body_->refuse_misuse();
     return body_->take(key, count, inside);
 }
 
 void sharded_stock::add(std::string_view key, std::int64_t count) {
-    if (count <= 0) throw error(errc::invalid_option, "sharded_stock '" + body_->name + "': add at least one");
-    body_->refuse_reentry();
+    if (count <= 0) patterns::refuse_option(body::pattern, body_->name, "add at least one");
+    body_->refuse_misuse();
     body_->spread(count, body_->add(key, count));
 }
 
 std::int64_t sharded_stock::audit() {
-    body_->refuse_reentry();
+    body_->refuse_misuse();
     std::vector<hold> all;
     std::vector<stock_segment> seen;
     for (std::size_t i = 0; i < body_->size(); ++i) all.push_back(body_->lock(i));
     for (std::size_t i = 0; i < body_->size(); ++i) seen.push_back(body_->read(i, all[i]));
     for (const hold& each : all)
         if (!each.valid())
-            throw error(errc::lost, "sharded_stock '" + body_->name + "': a segment was lost while it was counted");
+            throw error(errc::lost,
+                        patterns::called(body::pattern, body_->name) + ": a segment was lost while it was counted");
     return patterns::total_of(seen);
 }
 

@@ -88,7 +88,6 @@ value single_flight::body::get(std::string_view key, rebuild& make) {
 // Whoever gets the lock at once rebuilds; the others have something to serve.
 std::optional<value> single_flight::body::ahead(std::string_view key, rebuild& make, double dice) {
     shared_mutex lock = lock_of(key);
-    patterns::refuse_child(lock);
     std::shared_ptr<companions::flight> other;
     const auto mine = here.lead(key, other);
     if (!mine) return std::nullopt;
@@ -103,7 +102,6 @@ std::optional<value> single_flight::body::ahead(std::string_view key, rebuild& m
 std::optional<value> single_flight::body::in_turn(std::string_view key, rebuild& make,
                                                   const std::optional<boot_clock::time_point>& deadline) {
     shared_mutex lock = lock_of(key);
-    patterns::refuse_child(lock);
     patterns::refuse_reentry(locks, lock.name(), pattern, name, key);
     std::shared_ptr<companions::flight> other;
     const auto mine = here.lead(key, other);
@@ -165,13 +163,13 @@ hold single_flight::body::in_time(std::string_view key, attempt got) const {
 }
 
 void single_flight::body::too_late(std::string_view key) const {
-    throw error(errc::timed_out, "single_flight '" + name + "': '" + std::string(key) +
-                                     "' is being rebuilt for longer than this caller waits (flight_options::wait)");
+    throw error(errc::timed_out, patterns::called(pattern, name) + ": " + patterns::shown(key) +
+                                     " is being rebuilt for longer than this caller waits (flight_options::wait)");
 }
 
 void single_flight::body::always_late(std::string_view key) const {
-    throw error(errc::lost, patterns::called(pattern, name) + ": this caller has rebuilt '" + std::string(key) + "' " +
-                                std::to_string(most_rebuilds) +
+    throw error(errc::lost, patterns::called(pattern, name) + ": this caller has rebuilt " + patterns::shown(key) +
+                                " " + std::to_string(most_rebuilds) +
                                 " times, and each took longer than flight_options::rebuild_within, so that another "
                                 "took over; set it longer than a rebuild takes");
 }
@@ -183,18 +181,20 @@ single_flight::single_flight(client& locks, fenced_storage& cache, std::string n
     patterns::require(locks.promises().leases, locks, body::pattern, body_->name, "leases");
     patterns::require_name(locks, body::pattern, body_->name, patterns::longest_lock_name(body_->name));
     patterns::require_lease(locks, options.rebuild_within, "rebuild_within", body::pattern, body_->name);
+    patterns::require_wait(options.wait, body::pattern, body_->name);
     const auto zero = std::chrono::nanoseconds::zero();
     if (options.fresh_for <= zero || options.nothing_for < zero || options.stale_for < zero ||
         !(options.early >= 0 && options.early <= 1))
-        throw error(errc::invalid_option, "single_flight '" + body_->name +
-                                              "': fresh_for must be positive, nothing_for and stale_for not negative, "
-                                              "early between 0 and 1");
+        patterns::refuse_option(
+            body::pattern, body_->name,
+            "fresh_for must be positive, nothing_for and stale_for not negative, early between 0 and 1");
 }
 
 single_flight::~single_flight() = default;
 
 value single_flight::get(std::string_view key, rebuild make) {
-    if (!make) throw error(errc::invalid_option, "single_flight '" + body_->name + "' needs a function that rebuilds");
+    if (!make) patterns::refuse_option(body::pattern, body_->name, "it needs a function that rebuilds");
+    patterns::refuse_child(body_->locks, body::pattern, body_->name);
     return body_->get(key, make);
 }
 

@@ -1,7 +1,10 @@
 #include "patterns/stock_segment.hpp"
 
+#include "patterns/requirements.hpp"
+
 #include <mortise/error.hpp>
 
+#include <limits>
 #include <sstream>
 
 namespace mortise::inline v0::patterns {
@@ -44,9 +47,10 @@ stock_segment stock_segment::unpacked(std::string_view text, std::size_t segment
     in >> head >> one.amount >> one.sent >> going.number >> going.count >> going.to;
     for (std::uint64_t& each : one.received) in >> each;
     std::string more;
-    if (!in || head != format || in >> more || (going.number != 0 && going.to >= segments))
-        throw error(errc::invalid_option, "the storage has '" + std::string(text) +
-                                              "', which is no segment of a stock of " + std::to_string(segments) +
+    const bool sound = one.amount >= 0 && going.count >= 0 && (going.number == 0 || going.to < segments);
+    if (!in || head != format || in >> more || !sound)
+        throw error(errc::invalid_option, "the storage has " + shown(text) + ", which is no segment of a stock of " +
+                                              std::to_string(segments) +
                                               " segments; all who share a stock must list the same segments");
     if (going.number != 0) one.outgoing = going;
     return one;
@@ -54,10 +58,13 @@ stock_segment stock_segment::unpacked(std::string_view text, std::size_t segment
 
 std::int64_t total_of(const std::vector<stock_segment>& all) {
     std::int64_t sum = 0;
+    const auto add = [&](std::int64_t some) {
+        if (__builtin_add_overflow(sum, some, &sum)) sum = std::numeric_limits<std::int64_t>::max();
+    };
     for (std::size_t i = 0; i < all.size(); ++i) {
-        sum += all[i].amount;
+        add(all[i].amount);
         const auto& going = all[i].outgoing;
-        if (going && !all[going->to].has_received(i, *going)) sum += going->count;
+        if (going && !all[going->to].has_received(i, *going)) add(going->count);
     }
     return sum;
 }

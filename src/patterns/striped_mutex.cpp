@@ -1,6 +1,6 @@
 #include "patterns/hash.hpp"
+#include "patterns/requirements.hpp"
 
-#include <mortise/error.hpp>
 #include <mortise/patterns/striped_mutex.hpp>
 
 #include <set>
@@ -9,9 +9,9 @@ namespace mortise::inline v0 {
 
 striped_mutex::striped_mutex(client& locks, std::string_view name, std::size_t stripes, claim_options options) {
     if (stripes == 0 || stripes > most_stripes)
-        throw error(errc::invalid_option, "striped_mutex '" + std::string(name) + "' has 1 to " +
-                                              std::to_string(most_stripes) + " stripes, not " +
-                                              std::to_string(stripes));
+        patterns::refuse_option(
+            "striped_mutex", name,
+            "it has 1 to " + std::to_string(most_stripes) + " stripes, not " + std::to_string(stripes));
     for (std::size_t i = 0; i < stripes; ++i)
         stripes_.emplace_back(locks, std::string(name) + "/" + std::to_string(i), options);
 }

@@ -26,7 +26,7 @@ credential unpacked_credential(const std::string& bytes) {
     if (failed != std::errc{} || end == bytes.data() + bytes.size() || *end != '\n')
         throw error(errc::invalid_option,
                     "the storage has data that token_keeper has not written; use a prefix of its own");
-    one.valid_for = nanoseconds{life};
+    one.valid_for = detail::bounded(nanoseconds{life});
     one.value.assign(end + 1, bytes.data() + bytes.size());
     return one;
 }
@@ -74,7 +74,8 @@ std::optional<token_keeper::body::refreshed> token_keeper::body::replace(const s
         if (mine.valid()) patterns::seal_refused(mine, pattern, name, key_of());
         return std::nullopt;
     }
-    const credential made = ask();
+    credential made = ask();
+    made.valid_for = detail::bounded(made.valid_for);
     const boot_clock::time_point made_at = boot_clock::now();
     const bool stored = storage.write(key_of(), mine.token(), packed_credential(made), made.valid_for);
     require_use(made, refused);
@@ -84,11 +85,12 @@ std::optional<token_keeper::body::refreshed> token_keeper::body::replace(const s
 // One that cannot be used would be replaced at once, again and again.
 void token_keeper::body::require_use(const credential& made, const std::string& refused) const {
     if (!refused.empty() && made.value == refused)
-        throw credential_rejected("token_keeper '" + name + "': the provider issued the refused credential again");
+        throw credential_rejected(patterns::called(pattern, name) +
+                                  ": the provider issued the refused credential again");
     if (made.valid_for > made.valid_for.zero() && made.valid_for > ahead_of(made)) return;
-    throw error(errc::invalid_option, "token_keeper '" + name +
-                                          "': the provider issued a credential that is to be replaced at once; see "
-                                          "credential::valid_for and keeper_options::ahead");
+    patterns::refuse_option(pattern, name,
+                            "the provider issued a credential that is to be replaced at once; see "
+                            "credential::valid_for and keeper_options::ahead");
 }
 
 void token_keeper::body::in_vain(const refreshed& last) const {
@@ -106,11 +108,12 @@ token_keeper::token_keeper(client& locks, fenced_storage& storage, std::string n
     : body_(nullptr) {
     patterns::require_tokens(locks, body::pattern, name);
     patterns::require_shared(locks, body::pattern, name);
-    if (!ask) throw error(errc::invalid_option, "token_keeper '" + name + "' needs a function that refreshes");
+    if (!ask) patterns::refuse_option(body::pattern, name, "it needs a function that refreshes");
     patterns::require_name(locks, body::pattern, name, name);
     patterns::require_lease(locks, options.refresh_within, "refresh_within", body::pattern, name);
+    patterns::require_wait(options.wait, body::pattern, name);
     if (options.ahead && *options.ahead < options.ahead->zero())
-        throw error(errc::invalid_option, "token_keeper '" + name + "': ahead must not be negative");
+        patterns::refuse_option(body::pattern, name, "ahead must not be negative");
     body_.reset(
         new body{.locks = locks, .storage = storage, .name = std::move(name), .how = options, .ask = std::move(ask)});
 }

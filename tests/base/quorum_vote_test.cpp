@@ -1,6 +1,6 @@
 #include "base/quorum_vote.hpp"
 
-#include "support/sim_clock.hpp"
+#include "checker/sim/sim_clock.hpp"
 
 #include <chrono>
 #include <random>

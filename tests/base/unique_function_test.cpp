@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -109,6 +110,17 @@ TEST(unique_function, is_empty_by_default) {
     EXPECT_FALSE(null);
     none = std::move(null);
     EXPECT_FALSE(none);
+}
+
+TEST(unique_function, is_empty_if_made_of_nothing) {
+    int (*const no_function)() = nullptr;
+    int (std::string::*const no_member)() const = nullptr;
+    EXPECT_FALSE(unique_function<int()>(no_function));
+    EXPECT_FALSE(unique_function<int(const std::string&)>(no_member));
+    EXPECT_FALSE(unique_function<int()>(std::function<int()>{}));
+    EXPECT_FALSE(unique_function<void()>(unique_function<int()>{}));
+    EXPECT_TRUE(unique_function<int()>(std::function<int()>{[] { return 1; }}));
+    EXPECT_TRUE(unique_function<void()>(unique_function<int()>{[] { return 1; }}));
 }
 
 TEST(unique_function, takes_what_can_only_be_moved) {

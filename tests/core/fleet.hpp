@@ -1,11 +1,11 @@
 // A small fleet on simulated time: clients of one table, each behind a bad network of its own.
 #pragma once
 
+#include "checker/faults/faulty_store.hpp"
+#include "checker/sim/sim_world.hpp"
 #include "stores/memory/memory_store.hpp"
 #include "stores/memory/memory_table.hpp"
-#include "support/faulty_store.hpp"
 #include "support/recording_observer.hpp"
-#include "support/sim_world.hpp"
 
 #include <mortise/client.hpp>
 

@@ -1,6 +1,6 @@
 // fork: the child is told so by every verb and touches nothing; the parent does not notice.
+#include "checker/faults/faulty_store.hpp"
 #include "support/children.hpp"
-#include "support/faulty_store.hpp"
 #include "support/recording_observer.hpp"
 #include "support/sanitizers.hpp"
 #include "support/waiting.hpp"
@@ -87,6 +87,7 @@ protected:
 
 TEST_F(forking, every_verb_of_a_client_answers_forked_in_the_child) {
     const hold held = locks.acquire("job");
+    EXPECT_FALSE(locks.forked());
     const claim_id id = held.id();
     EXPECT_EQ(0, in_child([&](findings& found) {
                   found.expect(locks.try_acquire("job").reason() == errc::forked);
@@ -105,6 +106,7 @@ TEST_F(forking, every_verb_of_a_client_answers_forked_in_the_child) {
                   found.expect(locks.release("job", id, ec) == release_result::unknown && ec == errc::forked);
                   found.expect(locks.promises().tokens);
                   found.expect(!locks.store().empty());
+                  found.expect(locks.forked());
               }));
     EXPECT_TRUE(held.valid());
 }

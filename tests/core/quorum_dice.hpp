@@ -1,7 +1,7 @@
 // What random histories of a quorum have in common.
 #pragma once
 
-#include "support/fault_plan.hpp"
+#include "checker/faults/fault_plan.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -100,6 +100,9 @@ TEST_F(misused, functions_that_are_null_are_refused) {
     expect_error(errc::invalid_option, "needs a function", [&] { token_keeper(locks, storage, "x", nullptr); });
     once_per_period job{locks, "x", 1h};
     expect_error(errc::invalid_option, "needs a job", [&] { job.try_run(nullptr); });
+    expect_error(errc::invalid_option, "needs a job", [&] { job.try_run(std::function<void()>{}); });
+    std::optional<std::string> (*const no_function)() = nullptr;
+    expect_error(errc::invalid_option, "needs a function", [&] { pages.get("front", no_function); });
 }
 
 // Through another object and another client, too.
@@ -200,6 +203,7 @@ TEST_F(misused, a_child_of_fork_is_refused) {
     sharded_stock tickets{{{locks, storage}}, "tickets"};
     once_per_period job{locks, "job", 1h};
     values.put("k", 1);
+    pages.get("hit", page);
     std::latch leads{1};
     std::latch done{1};
     std::jthread leader{[&] {
@@ -219,11 +223,12 @@ TEST_F(misused, a_child_of_fork_is_refused) {
             }
             return false;
         };
-        const bool all =
-            is_refused([&] { pages.get("front", page); }) && is_refused([&] { pages.invalidate("front"); }) &&
-            is_refused([&] { values.get("k"); }) && is_refused([&] { values.put("k", 2); }) &&
-            is_refused([&] { keeper.use([](const std::string&) {}); }) && is_refused([&] { tickets.take("a"); }) &&
-            is_refused([&] { tickets.audit(); }) && is_refused([&] { job.try_run([] {}); });
+        const bool all = is_refused([&] { pages.get("front", page); }) && is_refused([&] { pages.get("hit", page); }) &&
+                         is_refused([&] { pages.invalidate("front"); }) && is_refused([&] { values.get("k"); }) &&
+                         is_refused([&] { values.put("k", 2); }) &&
+                         is_refused([&] { keeper.use([](const std::string&) {}); }) &&
+                         is_refused([&] { tickets.take("a"); }) && is_refused([&] { tickets.add("a", 1); }) &&
+                         is_refused([&] { tickets.audit(); }) && is_refused([&] { job.try_run([] {}); });
         return all ? 0 : 1;
     }};
     EXPECT_EQ(forked.wait(), 0);

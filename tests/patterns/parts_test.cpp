@@ -6,6 +6,8 @@
 
 #include <mortise/error.hpp>
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 namespace mortise::patterns {
@@ -73,6 +75,13 @@ TEST(stock_segment, comes_back_from_its_text) {
     for (const std::string& bad : {std::string{}, one.packed() + " 1", std::string("stock1 x"), std::string("5")})
         EXPECT_THROW(stock_segment::unpacked(bad, 3), error) << bad;
     EXPECT_THROW(stock_segment::unpacked(one.packed(), 2), error);
+}
+
+TEST(stock_segment, totals_are_numbers) {
+    std::vector<stock_segment> all(2, stock_segment{2});
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    for (stock_segment& each : all) each.amount = most;
+    EXPECT_EQ(total_of(all), most);
 }
 
 // Whoever dies between two steps leaves the total as it was, and steps that are done twice change nothing.

@@ -130,11 +130,26 @@ TEST_F(shop_on_five, sells_all_when_every_buyer_comes_to_one_segment) {
 TEST_F(shop_on_five, sells_all_with_a_server_down_and_back) {
     fill(5, 2000);
     crew all{processes, [&](int number) { return sell(number, 5, [](int n) { return std::to_string(n); }); }};
+    // Counted all the while. Nothing comes in, so no count is more than one before.
+    int counted = 0;
+    std::jthread auditor{[&](const std::stop_token& enough) {
+        branch shop{5};
+        for (std::int64_t last = 2000; !enough.stop_requested(); std::this_thread::sleep_for(20ms)) try {
+                const std::int64_t now = shop->audit();
+                EXPECT_LE(now, last);
+                last = now;
+                ++counted;
+            } catch (const std::exception&) {  // a server is down
+            }
+    }};
     ASSERT_TRUE(eventually([&] { return seen->sold > 100; }, 60s));
     servers().all[2]->node().kill();
     std::this_thread::sleep_for(1s);
     servers().all[2]->node().restart();
     EXPECT_TRUE(all.finish());
+    auditor.request_stop();
+    auditor.join();
+    EXPECT_GT(counted, 0);
     EXPECT_EQ(branch(5)->audit(), 0);
     // A sale that the server carried out and did not acknowledge has a buyer who does not know: never sold twice.
     EXPECT_LE(seen->sold, 2000);

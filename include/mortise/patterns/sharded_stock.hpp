@@ -57,7 +57,8 @@ public:
     bool take(std::string_view key, std::int64_t count = 1, unique_function<void()> inside = {});
 
     // Puts so many in: new stock, or what came back. Into another segment if the key's own cannot be reached. A delivery of at
-    // least 16 for each segment is then spread over all of them, in equal shares, so that they sell side by side.
+    // least 16 for each segment is then spread over all of them, in equal shares, so that they sell side by side. Throws
+    // errc::invalid_option if the storages say that others list more or fewer segments.
     void add(std::string_view key, std::int64_t count);
 
     // The exact total, with all segments locked for a moment.

@@ -31,7 +31,8 @@ struct text<T> {
         number value{};
         const auto [end, failed] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), value);
         if (failed != std::errc{} || end != bytes.data() + bytes.size())
-            throw error(errc::invalid_option, "the storage has '" + std::string(bytes) + "', which is not a number");
+            throw error(errc::invalid_option,
+                        "the storage has '" + std::string(bytes.substr(0, 60)) + "', which is not a number");
         return static_cast<T>(value);
     }
 };

@@ -5,12 +5,24 @@
 #include <mortise/spi/audit.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace mortise::inline v0::spi {
+
+// Something bad that can be done to the servers of a fixture.
+struct server_fault {
+    std::string name{};  // "server frozen"
+
+    // The store may forget what it acknowledged: exclusion ends at that moment, and tokens must rise all the same.
+    bool forgets = false;
+
+    std::function<bool()> strike{};  // returns when it has happened; false: it could not be done
+    std::function<bool()> heal{};    // all is as before when it returns; false: nobody can have noticed
+};
 
 // A store under test. Each store folder has one, or several for different server configurations. It starts a private
 // server (loopback port, temporary directory) when a URL is first requested, and stops it when destroyed. The
@@ -48,6 +60,9 @@ public:
     // itself considers ended are left out: they block nobody and are removed on the next access. Throws if they cannot
     // be read.
     virtual std::vector<stored_claim> records_at(const std::string& url) const = 0;
+
+    // What can be done to its servers, once a URL was requested. One at a time, from one thread.
+    virtual std::vector<server_fault> faults() { return {}; }
 };
 
 using fixtures = std::vector<std::unique_ptr<fixture>>;
