@@ -1,5 +1,6 @@
 #include "compare/compared_stores.hpp"
 
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/etcd/servers/cluster.hpp"
 #include "stores/mysql/servers/server.hpp"
 #include "stores/postgres/servers/server.hpp"
@@ -7,7 +8,6 @@
 #include "stores/redlock/servers/nodes.hpp"
 #include "stores/zookeeper/servers/ensemble.hpp"
 #include "support/server_group.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <fstream>
 #include <map>

@@ -1,7 +1,7 @@
 // Every claim in a store belongs to a client that admits to it, and no lock is idle while somebody waits for it.
 //
 // make storms (MORTISE_STORMS_IN_FULL=1) does this for longer.
-#include "support/audit.hpp"
+#include "checker/history/audit.hpp"
 
 #include "conformance/suite.hpp"
 #include "support/crowd.hpp"

@@ -1,7 +1,7 @@
 // One leader at a time, whatever becomes of the candidates.
+#include "checker/history/overlap.hpp"
 #include "conformance/suite.hpp"
 #include "support/children.hpp"
-#include "support/overlap.hpp"
 #include "support/recording_observer.hpp"
 #include "support/shared_page.hpp"
 #include "support/tapped_client.hpp"

@@ -1,6 +1,6 @@
 // P1, P2: one at a time, whatever happens inside.
+#include "checker/history/overlap.hpp"
 #include "conformance/suite.hpp"
-#include "support/overlap.hpp"
 #include "support/waiting.hpp"
 
 #include <cstdint>

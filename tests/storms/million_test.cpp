@@ -1,9 +1,9 @@
 // A million acquisitions of one name by sixteen threads: nobody meets anybody, and everybody is served in turn.
+#include "checker/history/audit.hpp"
+#include "checker/history/overlap.hpp"
 #include "core/engine.hpp"
-#include "support/audit.hpp"
 #include "support/broken_store.hpp"
 #include "support/fair_share.hpp"
-#include "support/overlap.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/mutex.hpp>

@@ -1,7 +1,7 @@
 // A million names held by one client: what a hold costs beyond the store's own record of it.
+#include "checker/sim/sim_clock.hpp"
 #include "support/memory_use.hpp"
 #include "support/sanitizers.hpp"
-#include "support/sim_clock.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>

@@ -1,7 +1,7 @@
 // Clients whose callers try, wait, give up, are cancelled and hold, all at once: whatever may leave a claim behind.
 #pragma once
 
-#include "support/audit.hpp"
+#include "checker/history/audit.hpp"
 
 #include <mortise/client.hpp>
 

@@ -6,7 +6,7 @@
 // client too.
 #pragma once
 
-#include "support/tcp_proxy.hpp"
+#include "checker/faults/tcp_proxy.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>

@@ -1,8 +1,8 @@
 // Releases and ends of waits that get nowhere: the only way to the store is silent meanwhile.
 #pragma once
 
-#include "support/audit.hpp"
-#include "support/tcp_proxy.hpp"
+#include "checker/faults/tcp_proxy.hpp"
+#include "checker/history/audit.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>

@@ -2,13 +2,13 @@
 // of them has healed, and with all clients alive, every key belongs to a claim that some client admits to.
 //
 // make storms (MORTISE_STORMS_IN_FULL=1) does this for longer.
-#include "support/audit.hpp"
+#include "checker/history/audit.hpp"
 
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/etcd/fixture.hpp"
 #include "stores/etcd/servers/suite.hpp"
 #include "support/crowd.hpp"
 #include "support/silence.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <atomic>
 #include <cstdlib>

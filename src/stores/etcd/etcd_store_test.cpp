@@ -24,6 +24,8 @@ TEST(etcd_names, are_read_back_from_keys) {
     }
     EXPECT_FALSE(keys.name_in(keys.gone_key_of(id)));
     EXPECT_FALSE(keys.name_in("other/a/" + id.hex()));
+    EXPECT_FALSE(keys.name_in("mortise/a/b/" + id.hex())) << "a/b is kept under another key";
+    EXPECT_FALSE(keys.name_in("mortise/%61/" + id.hex())) << "so is a";
 }
 
 TEST(etcd_entries, are_read_as_they_were_written) {

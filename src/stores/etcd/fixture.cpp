@@ -3,6 +3,7 @@
 #include "stores/etcd/baseline/grpc_client.hpp"
 #include "stores/etcd/requests.hpp"
 #include "stores/etcd/servers/cluster.hpp"
+#include "support/server_faults.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/error.hpp>
@@ -31,6 +32,11 @@ public:
     }
 
     std::vector<spi::stored_claim> records_at(const std::string& url) const override { return etcd::records_at(url); }
+
+    std::vector<spi::server_fault> faults() override {  // of three members, to the one that leads at the beginning
+        servers::server& one = cluster_->member(cluster_->size() == 1 ? 0 : cluster_->leader());
+        return testing::frozen_and_killed(one, [&one] { one.await_ready(); });
+    }
 
     remains remains_at(const std::string& url) const override {
         const std::string prefix = url.substr(url.rfind("prefix=") + 7);

@@ -1,8 +1,8 @@
 // Leaders that die and stand still.
+#include "checker/history/audit.hpp"
+#include "checker/history/traffic.hpp"
 #include "stores/etcd/fixture.hpp"
 #include "stores/etcd/servers/suite.hpp"
-#include "support/audit.hpp"
-#include "support/traffic.hpp"
 
 #include <mortise/error.hpp>
 

@@ -22,6 +22,8 @@ std::string hex_of(std::int64_t lease) {
     return {room, made.ptr};
 }
 
+constexpr auto is_escaped = [](char c) { return c == '/' || c == '%'; };
+
 }  // namespace
 
 std::string key_layout::folder_of(std::string_view name) const {
@@ -29,7 +31,7 @@ std::string key_layout::folder_of(std::string_view name) const {
     std::string folder;
     folder.reserve(prefix_.size() + name.size() + 2);
     folder.append(prefix_) += '/';
-    base::append_percent_encoded(folder, name, [](char c) { return c == '/' || c == '%'; });
+    base::append_percent_encoded(folder, name, is_escaped);
     folder += '/';
     return folder;
 }
@@ -54,7 +56,7 @@ std::optional<std::string> key_layout::name_in(std::string_view key) const {
     key.remove_prefix(prefix_.size() + 1);
     const std::size_t slash = key.rfind('/');
     return slash == std::string_view::npos ? std::nullopt
-                                           : base::percent_decoded(key.substr(0, slash), base::hex_digits::upper_case);
+                                           : base::percent_decoded_exactly(key.substr(0, slash), is_escaped);
 }
 
 std::string end_of(std::string_view folder) {

@@ -1,7 +1,7 @@
 // Bad days of one member, and of the network before it.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/etcd/servers/suite.hpp"
 #include "support/children.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <mortise/counting_semaphore.hpp>
 #include <mortise/error.hpp>

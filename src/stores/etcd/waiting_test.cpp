@@ -1,6 +1,6 @@
 // Waiting in line: long ones, and watches that miss something.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/etcd/servers/suite.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <mortise/shared_mutex.hpp>
 

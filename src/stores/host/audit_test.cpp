@@ -2,7 +2,7 @@
 // client that is there and admits to it.
 //
 // make storms (MORTISE_STORMS_IN_FULL=1) does this for longer.
-#include "support/audit.hpp"
+#include "checker/history/audit.hpp"
 
 #include "stores/host/fixture.hpp"
 #include "stores/host/ledger_access.hpp"

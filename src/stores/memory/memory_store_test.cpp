@@ -1,8 +1,8 @@
 // What is special to `memory:`; what it shares with every store is in tests/conformance.
 #include "stores/memory/memory_store.hpp"
 
+#include "checker/sim/sim_world.hpp"
 #include "stores/memory/memory_table.hpp"
-#include "support/sim_world.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>

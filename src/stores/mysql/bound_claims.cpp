@@ -14,12 +14,12 @@ using action_kind = bound_table::action::kind;
 constexpr std::chrono::milliseconds between_ticks{50};
 
 std::string text_at(const sql::values& row, std::size_t column) {
-    const auto* const text = std::get_if<std::string>(&row.at(column));
+    const auto* const text = std::get_if<std::string>(&sql::value_at(row, column));
     return text != nullptr ? *text : std::string{};
 }
 
 std::int64_t number_at(const sql::values& row, std::size_t column) {
-    const auto* const number = std::get_if<std::int64_t>(&row.at(column));
+    const auto* const number = std::get_if<std::int64_t>(&sql::value_at(row, column));
     return number != nullptr ? *number : 0;
 }
 

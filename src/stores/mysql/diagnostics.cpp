@@ -55,7 +55,8 @@ const sql::statement& server_variables() {
 std::vector<finding> findings_of(const settings& how, const sql::result& variables) {
     diagnosis seen;
     if (!variables.how.ok()) seen.failed = variables.how.detail;
-    for (const sql::values& row : variables.rows) seen.variables[text_of(row.at(0))] = text_of(row.at(1));
+    for (const sql::values& row : variables.rows)
+        seen.variables[text_of(sql::value_at(row, 0))] = text_of(sql::value_at(row, 1));
     return findings_of(how, seen);
 }
 
@@ -140,7 +141,8 @@ void diagnose(const settings& how, sql::connection& server, spi::clock& clock, s
             return finish();
         }
         server.run(variables_statement, {}, [all, &server, finish](const sql::result& listed) {
-            for (const sql::values& row : listed.rows) all->seen.variables[text_of(row.at(0))] = text_of(row.at(1));
+            for (const sql::values& row : listed.rows)
+                all->seen.variables[text_of(sql::value_at(row, 0))] = text_of(sql::value_at(row, 1));
             // It deletes nothing, but only who may delete is let.
             const std::int64_t none = 0;
             server.run(all->says.forget_range, {none, none, none}, [all, finish](const sql::result& tried) {

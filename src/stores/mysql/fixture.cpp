@@ -2,10 +2,12 @@
 
 #include "stores/mysql/servers/server.hpp"
 #include "stores/sql/row_line.hpp"
+#include "support/server_faults.hpp"
 
 #include <chrono>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 
 namespace mortise::inline v0::stores::mysql {
@@ -41,7 +43,25 @@ public:
     }
     std::vector<spi::stored_claim> records_at(const std::string&) const override { return {}; }
 
+    // Such a lock goes with its connection, and its holder hears of it a moment later.
+    std::vector<spi::server_fault> faults() override {
+        return {{.name = "connections ended with KILL",
+                 .forgets = true,
+                 .strike = [this] { return ended_connections() > 0; },
+                 .heal = [] { return true; }}};
+    }
+
 private:
+    std::size_t ended_connections() const {
+        std::istringstream ids{server_->run("SELECT id FROM information_schema.processlist WHERE user = 'mortise'")};
+        std::size_t ended = 0;
+        for (std::string id; ids >> id; ++ended) try {
+                server_->run("KILL " + id);
+            } catch (const std::runtime_error&) {  // it went by itself
+            }
+        return ended;
+    }
+
     const std::string_view name_;
     const std::string strategy_;
     std::shared_ptr<servers::server> server_;
@@ -89,6 +109,8 @@ public:
                 .figures = "claims=" + std::to_string(claims) + " floors=" + std::to_string(floors) +
                            " marks=" + std::to_string(marks)};
     }
+
+    std::vector<spi::server_fault> faults() override { return testing::frozen_and_killed(*server_); }
 
 private:
     static std::string database(const std::string& url) { return url.substr(url.rfind('/') + 1); }

@@ -1,8 +1,8 @@
 // What only this store has: connections that run out, are killed and are cut, and its tables.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/mysql/servers/server.hpp"
 #include "stores/mysql/statements.hpp"
 #include "support/children.hpp"
-#include "support/tcp_proxy.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>

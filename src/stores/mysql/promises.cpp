@@ -39,18 +39,20 @@ mortise::promises promises_of(const settings& how) {
                 ? "In the order of the server's queue for its named locks; a wait of more than 10 min is begun anew."
                 : "In the order of InnoDB's queue for the row; a wait of more than 50 s is begun anew.",
         .reach = "everybody who reaches the server",
-        .exclusion = "Yes, on one server, while no connection is ended with KILL.",
+        .exclusion = "Yes, on one server, while no connection is ended by KILL or by the network.",
         .fencing = "Yes: a later grant has a larger token (AUTO_INCREMENT, committed before the grant is reported).",
         .freed = "At once if its connection ends, as it does with its process; " + session +
                  " (option session) after the server last heard from it if its machine or the network fails.",
         .assumes = {"The clocks of client and server run equally fast to within 1 %.",
                     "The server is the only one: locks are not replicated, neither by Galera nor by group replication.",
                     "Nothing between client and server shares connections (a proxy that does is refused).", tested},
-        .ends = {"KILL of the holder's connection frees the lock at once; the holder notices a moment later.",
-                 "The server restarts or another is promoted: its locks are gone, and a holder notices when its "
-                 "connection ends.",
-                 "A holder is paused for longer than " + session + ": the next one gets the lock, with a larger token.",
-                 "An asynchronous replica is promoted that has not seen the last tokens: they are given out again."},
+        .ends =
+            {"KILL of the holder's connection, or a network that resets it, frees the lock at once; the holder notices "
+             "a moment later.",
+             "The server restarts or another is promoted: its locks are gone, and a holder notices when its "
+             "connection ends.",
+             "A holder is paused for longer than " + session + ": the next one gets the lock, with a larger token.",
+             "An asynchronous replica is promoted that has not seen the last tokens: they are given out again."},
     };
 }
 

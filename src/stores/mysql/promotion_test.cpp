@@ -1,6 +1,6 @@
 // "A database is 100 % reliable": a replica that lags behind is promoted.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/mysql/servers/server.hpp"
-#include "support/tcp_proxy.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>

@@ -40,12 +40,12 @@ const sql::statement facts_query{
     "current_setting('full_page_writes')"};
 
 std::string text_in(const sql::values& row, column which) {
-    const auto* const text = std::get_if<std::string>(&row.at(which));
+    const auto* const text = std::get_if<std::string>(&sql::value_at(row, which));
     return text != nullptr ? *text : std::string{};
 }
 
 std::int64_t number_in(const sql::values& row, column which) {
-    const auto* const number = std::get_if<std::int64_t>(&row.at(which));
+    const auto* const number = std::get_if<std::int64_t>(&sql::value_at(row, which));
     return number != nullptr ? *number : 0;
 }
 

@@ -48,6 +48,20 @@ class row_fixture final : public spi::fixture {
 public:
     std::string_view store() const noexcept override { return "postgres"; }
 
+    std::vector<spi::server_fault> faults() override {
+        return {{.name = "server killed",
+                 .strike =
+                     [this] {
+                         server_->kill();
+                         return !server_->running();
+                     },
+                 .heal =
+                     [this] {
+                         server_->start();
+                         return server_->running();
+                     }}};
+    }
+
     std::string fresh_url() override {
         if (!server_) server_ = std::make_unique<servers::server>();
         return server_->url("schema=r" + std::to_string(++made_));

@@ -355,9 +355,13 @@ void pq_driver::read_session() {
         answered = true;
     }
     if (!answered) return;
-    const sql::values& row = told.rows.at(0);
-    const auto truth = [&](std::size_t column) { return std::get<std::int64_t>(row.at(column)) != 0; };
-    if (std::get<std::int64_t>(row.at(0)) != PQbackendPID(from) && !settings_.pooled_sessions)
+    const sql::values row = told.rows.empty() ? sql::values{} : told.rows.front();
+    const auto truth = [&](std::size_t column) { return sql::number_in(sql::value_at(row, column)) != 0; };
+    if (row.size() < 3)
+        return lose({.is = kind::refused,
+                     .detail = where_ + " does not answer as PostgreSQL does; is the port right?",
+                     .hopeless = true});
+    if (sql::number_in(row[0]) != PQbackendPID(from) && !settings_.pooled_sessions)
         return lose(
             {.is = kind::refused,
              .detail = where_ +
@@ -407,10 +411,19 @@ void pq_driver::send(const sql::statement& what, std::span<const sql::value> bou
     flush();
 }
 
-// Between the results of two statements libpq returns none once.
+// Between the results of two statements libpq returns none, once or a few times. What a server that is none begins unasked could make
+// it return none, or the same result, for ever.
+constexpr int most_in_a_row = 1000;
+
 void pq_driver::take_results() {
-    while (!in_flight_.empty() && PQisBusy(connection_.get()) == 0) {
+    for (int none = 0; none < most_in_a_row && !in_flight_.empty() && PQisBusy(connection_.get()) == 0;) {
         const result_ptr one{PQgetResult(connection_.get())};
+        none = one ? 0 : none + 1;
+        const auto status = one ? PQresultStatus(one.get()) : PGRES_EMPTY_QUERY;
+        if (status == PGRES_COPY_OUT || status == PGRES_COPY_IN || status == PGRES_COPY_BOTH) {
+            farewell_ = "it begins a COPY that nobody asked for";
+            return lose();
+        }
         if (one) take_one(one.get());
         if (PQstatus(connection_.get()) == CONNECTION_BAD) return;
     }

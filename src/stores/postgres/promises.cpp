@@ -34,7 +34,8 @@ mortise::promises promises_of(const settings& settings) {
         .assumes = {"The clocks of client and server run equally fast to within 1 %.",
                     "No pooler shares a session among clients; one that is in between is refused.",
                     "For tokens: the server keeps what it committed (fsync and synchronous_commit are on)."},
-        .ends = {"An operator ends the session (pg_terminate_backend), or the server restarts: the lock is free at "
+        .ends = {"An operator ends the session (pg_terminate_backend), the network resets it, or the server restarts: "
+                 "the lock is free at "
                  "once, and "
                  "its holder knows when the end of the connection reaches it.",
                  "The server fails over: its locks are not replicated, and an asynchronous replica may lack tokens.",

@@ -1,7 +1,7 @@
 // TLS: who is let in, and what is said to those who are not.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/postgres/servers/suite.hpp"
 #include "support/certificates.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <mortise/error.hpp>
 

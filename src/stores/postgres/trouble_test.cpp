@@ -1,8 +1,8 @@
 // Faults: ended sessions, silent networks, servers that restart, are replicas, poolers or absent.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/postgres/lock_key.hpp"
 #include "stores/postgres/servers/suite.hpp"
 #include "support/loopback.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <mortise/error.hpp>
 

@@ -2,11 +2,11 @@
 // alive, every record belongs to a claim that some client admits to. failovers_test.cpp asks the same of sentinels and clusters.
 //
 // make storms (MORTISE_STORMS_IN_FULL=1) does this for longer.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/redis/servers/records.hpp"
 #include "stores/redis/servers/suite.hpp"
 #include "support/crowd.hpp"
 #include "support/silence.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <cstdlib>
 #include <iostream>

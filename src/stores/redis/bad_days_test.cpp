@@ -1,8 +1,8 @@
 // A server that forgets its scripts, is full, takes no writes, loads its data or stands still.
+#include "checker/faults/tcp_proxy.hpp"
+#include "checker/history/traffic.hpp"
 #include "stores/redis/servers/suite.hpp"
 #include "support/recording_observer.hpp"
-#include "support/tcp_proxy.hpp"
-#include "support/traffic.hpp"
 
 #include <future>
 #include <thread>

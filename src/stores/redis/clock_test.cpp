@@ -1,8 +1,8 @@
 // A server whose clock is set back while locks are held: a dead holder keeps its lock for one lease at most from the next look
 // on, a living one keeps it, and tokens go on rising.
+#include "checker/faults/movable_clock.hpp"
 #include "stores/redis/servers/single.hpp"
 #include "support/children.hpp"
-#include "support/movable_clock.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>

@@ -1,9 +1,9 @@
 // A cluster whose slots move and whose nodes are not there.
 #include "stores/redis/servers/cluster.hpp"
 
+#include "checker/history/traffic.hpp"
 #include "stores/redis/names.hpp"
 #include "support/recording_observer.hpp"
-#include "support/traffic.hpp"
 #include "support/waiting.hpp"
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // Connections that end at any byte: what was asked has happened or not, and the client finds out which.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/redis/servers/suite.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <functional>
 #include <thread>

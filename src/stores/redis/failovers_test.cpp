@@ -1,12 +1,12 @@
 // Masters that are killed or frozen in turn while clients contend, each grant on both replicas: no two hold at once.
 //
 // make failovers (MORTISE_STORMS_IN_FULL=1) does this for longer.
+#include "checker/history/audit.hpp"
+#include "checker/history/traffic.hpp"
 #include "stores/redis/names.hpp"
 #include "stores/redis/servers/cluster.hpp"
 #include "stores/redis/servers/records.hpp"
 #include "stores/redis/servers/with_sentinels.hpp"
-#include "support/audit.hpp"
-#include "support/traffic.hpp"
 #include "support/waiting.hpp"
 
 #include <chrono>

@@ -15,6 +15,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace mortise::inline v0::stores::redis {
@@ -47,6 +48,72 @@ struct litter {
         inboxes += lines_of(from.command({"pubsub", "channels", prefix + ":inbox:*"})).size();
     }
 };
+
+// How often the server has answered with this error. It proves that a fault bit.
+std::size_t errors_of(servers::server& node, const std::string& kind) {
+    const std::string said = node.field({"info", "errorstats"}, "errorstat_" + kind);
+    const auto at = said.find("count=");
+    return at == said.npos ? 0 : std::stoul(said.substr(at + 6));
+}
+
+// What makes the server answer with an error for a while.
+spi::server_fault refusing(std::string name, servers::server& node, std::string kind, std::vector<std::string> on,
+                           std::vector<std::string> off) {
+    const auto before = std::make_shared<std::size_t>(0);
+    return {.name = std::move(name),
+            .strike =
+                [=, &node] {
+                    *before = errors_of(node, kind);
+                    node.command(on);
+                    return true;
+                },
+            .heal =
+                [=, &node] {
+                    if (!off.empty()) node.command(off);
+                    return errors_of(node, kind) > *before;
+                }};
+}
+
+// Of a server that keeps nothing on disk, unless it is told to before it ends. Killed later on, it returns with what it kept then.
+std::vector<spi::server_fault> faults_of(servers::server& node) {
+    const auto restarted = [&node] {
+        node.restart();
+        return true;
+    };
+    return {
+        {.name = "server frozen",
+         .strike =
+             [&node] {
+                 node.freeze();
+                 return !node.awake();
+             },
+         .heal =
+             [&node] {
+                 const bool stood = node.running() && !node.awake();
+                 node.thaw();
+                 return stood;
+             }},
+        {.name = "server restarted with its data",
+         .strike =
+             [&node] {
+                 try {
+                     node.command({"shutdown", "save"});
+                 } catch (const std::exception&) {  // it goes without an answer
+                 }
+                 return testing::eventually([&node] { return !node.running(); }, std::chrono::seconds{5});
+             },
+         .heal = restarted},
+        {.name = "server killed, its data lost",
+         .forgets = true,
+         .strike =
+             [&node] {
+                 node.kill();
+                 return !node.running();
+             },
+         .heal = restarted},
+        refusing("scripts forgotten", node, "NOSCRIPT", {"script", "flush"}, {}),
+        refusing("memory full", node, "OOM", {"config", "set", "maxmemory", "1"}, {"config", "set", "maxmemory", "0"})};
+}
 
 // One arrangement of servers, started by the first fresh_url().
 template <class Servers>
@@ -81,6 +148,11 @@ public:
 
     std::vector<spi::stored_claim> records_at(const std::string& url) const override {
         return servers::records_of(servers_->keepers(), prefix_in(url));
+    }
+
+    std::vector<spi::server_fault> faults() override {
+        if constexpr (std::is_same_v<Servers, servers::single>) return faults_of(servers_->node());
+        return {};
     }
 
 private:

@@ -1,6 +1,6 @@
 #include "stores/redis/lookup_pacer.hpp"
 
-#include "support/sim_clock.hpp"
+#include "checker/sim/sim_clock.hpp"
 
 #include <gtest/gtest.h>
 

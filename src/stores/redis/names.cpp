@@ -7,7 +7,7 @@
 namespace mortise::inline v0::stores::redis {
 namespace {
 
-constexpr std::string_view escaped = "{}%";
+constexpr auto escaped = [](char c) { return c == '{' || c == '}' || c == '%'; };
 
 constexpr auto crc_table = [] {
     std::array<std::uint16_t, 256> table{};
@@ -34,7 +34,7 @@ std::string glob_of(std::string_view text) {
 std::string key_of(std::string_view prefix, std::string_view name) {
     std::string key{prefix};
     key += ":{";
-    base::append_percent_encoded(key, name, [](char c) { return escaped.find(c) != std::string_view::npos; });
+    base::append_percent_encoded(key, name, escaped);
     return key += '}';
 }
 
@@ -42,7 +42,7 @@ std::optional<std::string> name_of(std::string_view prefix, std::string_view key
     if (key.size() < prefix.size() + 3 || !key.starts_with(prefix) || !key.ends_with('}')) return std::nullopt;
     key.remove_prefix(prefix.size());
     if (!key.starts_with(":{")) return std::nullopt;
-    return base::percent_decoded(key.substr(2, key.size() - 3), base::hex_digits::upper_case);
+    return base::percent_decoded_exactly(key.substr(2, key.size() - 3), escaped);
 }
 
 std::string memory_key_of(std::string_view prefix) {

@@ -1,6 +1,6 @@
 // Grants that were pushed and never arrived: the wait ends all the same, soon, and no lock is left to nobody.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/redis/servers/suite.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <future>
 

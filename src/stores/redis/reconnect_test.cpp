@@ -1,7 +1,7 @@
 // After an interruption everything is asked for at once, not when it would be due.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/redis/servers/suite.hpp"
 #include "support/recording_observer.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <future>
 

@@ -1,8 +1,8 @@
 // protocol=redisson: locks that a Redisson next door shares.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/redis/redisson_protocol.hpp"
 #include "stores/redis/servers/redisson_suite.hpp"
 #include "stores/redis/servers/subscriber.hpp"
-#include "support/tcp_proxy.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>

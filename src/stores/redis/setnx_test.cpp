@@ -1,8 +1,8 @@
 // protocol=setnx: one key, as redis-py and others keep it.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/redis/names.hpp"
 #include "stores/redis/servers/single.hpp"
 #include "stores/redis/setnx_protocol.hpp"
-#include "support/tcp_proxy.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>

@@ -1,7 +1,7 @@
 // Redlock on servers whose clocks are set forward while a lock is held: a minority changes nothing; a majority lets another in,
 // which Redlock cannot prevent, and with fenced=true the other has a larger token.
+#include "checker/faults/movable_clock.hpp"
 #include "stores/redlock/servers/nodes.hpp"
-#include "support/movable_clock.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/client.hpp>

@@ -70,7 +70,7 @@ void break_row(const std::shared_ptr<const row_parts>& parts, const spi::break_r
                      [done = std::move(done)](const result& answer) mutable {
                          using enum spi::break_answer;
                          if (!answer.how.ok()) return done(unknown);
-                         const bool was = !answer.rows.empty() && number_in(answer.rows.front().at(0)) != 0;
+                         const bool was = !answer.rows.empty() && number_in(value_at(answer.rows.front(), 0)) != 0;
                          done(was ? broken : not_held);
                      });
 }

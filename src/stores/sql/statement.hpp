@@ -4,6 +4,7 @@
 #include <mortise/config.hpp>
 #include <mortise/error.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ inline std::int64_t number_in(const value& one) {
     const auto* number = std::get_if<std::int64_t>(&one);
     return number != nullptr ? *number : 0;
 }
+
+// NULL also where the row has no such column: a server may answer anything.
+const value& value_at(const values& row, std::size_t column);
 
 // Prepared by a connection when it is first run there, and known to it by its address: it must outlive the connection. Its
 // parameters are $1, $2, ... on PostgreSQL and ? on MySQL.

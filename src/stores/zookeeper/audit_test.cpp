@@ -2,11 +2,11 @@
 // alive, every node belongs to a claim that some client admits to. Leases are the session's, so that is the bound.
 //
 // make storms (MORTISE_STORMS_IN_FULL=1) does this for longer.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/zookeeper/fixture.hpp"
 #include "stores/zookeeper/servers/suite.hpp"
 #include "support/crowd.hpp"
 #include "support/silence.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <cstdlib>
 #include <iostream>

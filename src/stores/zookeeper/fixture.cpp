@@ -4,6 +4,7 @@
 #include "stores/zookeeper/servers/console.hpp"
 #include "stores/zookeeper/servers/ensemble.hpp"
 #include "stores/zookeeper/settings.hpp"
+#include "support/server_faults.hpp"
 
 #include <chrono>
 #include <memory>
@@ -67,6 +68,10 @@ public:
         return "zookeeper://" + servers_->addresses() + "/t" + std::to_string(++made_) +
                "?session=" + std::to_string(session.count()) + "s" +
                (protocol_ == naming::protocol::curator ? "&protocol=curator" : "");
+    }
+
+    std::vector<spi::server_fault> faults() override {
+        return testing::frozen_and_killed((*servers_)[0], [this] { servers_->await_serving(); });
     }
 
     std::vector<spi::stored_claim> records_at(const std::string& url) const override {

@@ -1,8 +1,8 @@
 // Three servers, and what becomes of locks when the leader dies, comes back or stands still.
+#include "checker/history/audit.hpp"
+#include "checker/history/traffic.hpp"
 #include "stores/zookeeper/fixture.hpp"
 #include "stores/zookeeper/servers/suite.hpp"
-#include "support/audit.hpp"
-#include "support/traffic.hpp"
 
 #include <mortise/client.hpp>
 #include <mortise/error.hpp>

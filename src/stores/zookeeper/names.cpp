@@ -122,7 +122,10 @@ std::string naming::line(std::string_view name) const {
 }
 
 std::optional<std::string> naming::name(std::string_view part) const {
-    return protocol_ == protocol::own ? base::percent_decoded(part, base::hex_digits::upper_case) : std::string(part);
+    if (protocol_ != protocol::own) return std::string(part);
+    auto name = base::percent_decoded(part, base::hex_digits::upper_case);
+    if (name && escaped(*name) != part) name.reset();  // somebody else's
+    return name;
 }
 
 std::string naming::objection(std::string_view name, const base::line_entry& claim) const {

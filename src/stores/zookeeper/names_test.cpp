@@ -46,6 +46,8 @@ TEST(zookeeper_names, come_back_and_never_meet) {
     EXPECT_FALSE(own.name("a%"));
     EXPECT_FALSE(own.name("a%2"));
     EXPECT_FALSE(own.name("a%2g"));
+    EXPECT_FALSE(own.name("%61")) << "the node of a is called a";
+    EXPECT_FALSE(own.name("..."));
 }
 
 TEST(zookeeper_entries, say_all_that_is_needed) {

@@ -1,7 +1,7 @@
 // Faults: lost replies, expired sessions, servers that are silent, absent or not ours.
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/zookeeper/servers/suite.hpp"
 #include "support/recording_observer.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <mortise/error.hpp>
 #include <mortise/fenced.hpp>

@@ -1,7 +1,7 @@
 // What a client of a storm asked its store for, and when it was heard: the evidence of the order in which claims are served.
 #pragma once
 
-#include "support/queue_history.hpp"
+#include "checker/history/queue_history.hpp"
 
 #include <mortise/boot_clock.hpp>
 #include <mortise/spi/store_wrapper.hpp>

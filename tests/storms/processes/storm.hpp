@@ -10,8 +10,8 @@
 // MORTISE_STORM_STORE=<address> takes that store instead, for one that runs elsewhere.
 #pragma once
 
+#include "checker/history/audit.hpp"
 #include "storms/processes/arena.hpp"
-#include "support/audit.hpp"
 #include "support/census.hpp"
 #include "support/children.hpp"
 #include "support/waiting.hpp"

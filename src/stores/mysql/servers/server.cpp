@@ -34,7 +34,8 @@ std::string text_of(const std::string& file) {
 
 }  // namespace
 
-server::server(std::vector<std::string> more) : more_(std::move(more)) {
+server::server(std::vector<std::string> more, std::vector<std::string> run_by)
+    : more_(std::move(more)), run_by_(std::move(run_by)) {
     install();
     testing::with_free_ports([&] {
         process_.reset();
@@ -79,6 +80,7 @@ std::vector<std::string> server::arguments() const {
                                  "--max-connections=500",
                                  "--thread-stack=192K"};
     if (::geteuid() == 0) all.emplace_back("--user=root");
+    all.insert(all.begin(), run_by_.begin(), run_by_.end());
     all.insert(all.end(), more_.begin(), more_.end());
     return all;
 }

@@ -15,8 +15,9 @@ namespace mortise::inline v0::stores::mysql::servers {
 // Starts with the user mortise, password "secret", who may do everything in databases whose names begin with "t".
 class server {
 public:
-    // `more`: further options of mariadbd. It serves when this returns.
-    explicit server(std::vector<std::string> more = {});
+    // `more`: further options of mariadbd. `run_by`: a command that starts it, movable_clock::command(). It serves when this
+    // returns.
+    explicit server(std::vector<std::string> more = {}, std::vector<std::string> run_by = {});
     ~server();
 
     std::uint16_t port() const { return port_; }
@@ -44,6 +45,7 @@ private:
 
     testing::server_group home_;
     const std::vector<std::string> more_;
+    const std::vector<std::string> run_by_;
     std::uint16_t port_ = 0;
     std::unique_ptr<testing::server_process> process_;
     int databases_ = 0;

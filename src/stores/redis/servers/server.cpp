@@ -1,5 +1,6 @@
 #include "stores/redis/servers/server.hpp"
 
+#include "stores/redis/servers/conversation.hpp"
 #include "support/loopback.hpp"
 #include "support/waiting.hpp"
 
@@ -16,71 +17,23 @@
 namespace mortise::inline v0::stores::redis::servers {
 namespace {
 
-// As the server writes them: "+OK", ":1", "$5 hello", "*2 ...", "-ERR ...".
-class conversation {
-public:
-    explicit conversation(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        sockaddr_un at{};
-        at.sun_family = AF_UNIX;
-        if (path.size() >= sizeof at.sun_path) throw std::runtime_error(path + " is too long for a socket");
-        std::memcpy(at.sun_path, path.c_str(), path.size());
-        const timeval patience{.tv_sec = 10, .tv_usec = 0};
-        ::setsockopt(socket_.fd(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        if (::connect(socket_.fd(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
-            throw std::runtime_error("nobody listens at " + path);
-    }
+testing::socket_handle connected_to(const std::string& path) {
+    testing::socket_handle made{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    if (path.size() >= sizeof at.sun_path) throw std::runtime_error(path + " is too long for a socket");
+    std::memcpy(at.sun_path, path.c_str(), path.size());
+    const timeval patience{.tv_sec = 10, .tv_usec = 0};
+    ::setsockopt(made.fd(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (::connect(made.fd(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
+        throw std::runtime_error("nobody listens at " + path);
+    return made;
+}
 
-    std::string ask(const std::vector<std::string>& words) {
-        std::string request = "*" + std::to_string(words.size()) + "\r\n";
-        for (const std::string& word : words) request += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
-        if (::send(socket_.fd(), request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
-            throw std::runtime_error("the server does not listen");
-        std::string answer;
-        read_value(answer);
-        if (!answer.empty()) answer.pop_back();  // the last end of line
-        return answer;
-    }
-
-private:
-    void need(std::size_t size) {
-        while (unread_.size() < size) {
-            char room[4096];
-            const ssize_t got = ::recv(socket_.fd(), room, sizeof room, 0);
-            if (got <= 0) throw std::runtime_error("the server does not answer");
-            unread_.append(room, static_cast<std::size_t>(got));
-        }
-    }
-    std::string take(std::size_t size) {
-        need(size + 2);
-        std::string taken = unread_.substr(0, size);
-        unread_.erase(0, size + 2);
-        return taken;
-    }
-    std::string take_line() {
-        std::size_t ends = 0;
-        while ((ends = unread_.find("\r\n")) == std::string::npos) need(unread_.size() + 1);
-        return take(ends);
-    }
-    void read_value(std::string& into) {
-        const std::string line = take_line();
-        const std::string rest = line.substr(1);
-        switch (line.at(0)) {
-            case '-':
-                throw std::runtime_error(rest);
-            case '$':
-                into += (rest == "-1" ? "" : take(std::stoul(rest))) + '\n';
-                break;
-            case '*':
-                for (int left = std::stoi(rest); left > 0; --left) read_value(into);
-                break;
-            default:
-                into += rest + '\n';
-        }
-    }
-
-    const testing::socket_handle socket_;
-    std::string unread_;
-};
+void add_lines(const reply& from, std::string& to) {
+    if (!from.is_array) to += from.text.value_or("") + '\n';
+    for (const reply& each : from.elements) add_lines(each, to);
+}
 
 constexpr std::chrono::seconds plenty{20};
 
@@ -128,9 +81,12 @@ void server::restart() {
 }
 
 std::string server::command(const std::vector<std::string>& words) {
-    conversation with{socket()};
+    conversation with{connected_to(socket())};
     if (!settings_.user.empty()) with.ask({"auth", settings_.user, settings_.password});
-    return with.ask(words);
+    std::string lines;
+    add_lines(with.ask(words), lines);
+    if (!lines.empty()) lines.pop_back();  // the last end of line
+    return lines;
 }
 
 std::string server::field(const std::vector<std::string>& words, const std::string& name) {

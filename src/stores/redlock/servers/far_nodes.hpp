@@ -1,8 +1,8 @@
 // The servers of a test, whose answers come late.
 #pragma once
 
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/redlock/servers/nodes.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <mortise/config.hpp>
 

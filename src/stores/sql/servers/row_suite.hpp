@@ -2,6 +2,7 @@
 // instantiates these.
 #pragma once
 
+#include "checker/faults/tcp_proxy.hpp"
 #include "stores/sql/row_line.hpp"
 #include "support/children.hpp"
 #include "support/crowd.hpp"
@@ -10,7 +11,6 @@
 #include "support/shared_page.hpp"
 #include "support/silence.hpp"
 #include "support/small_disk.hpp"
-#include "support/tcp_proxy.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/config.hpp>
