@@ -25,7 +25,7 @@ _mortise() {
             local options=
             case $verb in
                 run) options="$claim --no-renew --command --close --metrics" ;;
-                once) options='--every --slack --conflict-exit-code --lease --label --command' ;;
+                once) options='--every --slack --conflict-exit-code --lease --label --command --close' ;;
                 elect) options='--lease --label --command --metrics' ;;
                 hold) options="$claim --no-renew --metrics" ;;
                 acquire) options=$claim ;;
@@ -33,7 +33,7 @@ _mortise() {
                 release) options='--id' ;;
                 watch) options='--for' ;;
                 break) options='--token --why' ;;
-                lab) options='--all --form --svg --html --lang' ;;
+                lab) options='--all --form --svg --html --lang --allow-non-empty' ;;
                 bench) options='--compare --seconds --svg --quick --check' ;;
             esac
             COMPREPLY=($(compgen -W "$options $everywhere" -- "$word"))

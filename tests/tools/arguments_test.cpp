@@ -79,7 +79,7 @@ TEST(arguments, flocks_names_for_them_are_understood) {
     EXPECT_TRUE(got({"--nb", "x", "c"}).has("--nonblock"));
     EXPECT_EQ(got({"--timeout", "2s", "x", "c"}).value("--wait"), "2s");
     EXPECT_EQ(got({"--timeout=2s", "x", "c"}).value("--wait"), "2s");
-    EXPECT_THAT(complaint(one_name, {"-o", "x"}), HasSubstr("only run has it"));
+    EXPECT_THAT(complaint(one_name, {"-o", "x"}), HasSubstr("only run and once have it"));
     EXPECT_THAT(complaint(name_and_command, {"-w1", "--timeout", "2", "x", "c"}), HasSubstr("--wait is given twice"));
     EXPECT_THAT(complaint(one_name, {"-u", "x"}), HasSubstr("released with mortise release"));
     EXPECT_THAT(complaint(one_name, {"--unlock", "x"}), HasSubstr("released with mortise release"));

@@ -1,8 +1,8 @@
 // `once` and `elect`, as the nodes of a fleet use them.
+#include "checker/faults/tcp_proxy.hpp"
 #include "program.hpp"
 #include "stores/redis/servers/single.hpp"
 #include "support/shared_page.hpp"
-#include "support/tcp_proxy.hpp"
 
 #include <mortise/boot_clock.hpp>
 #include <mortise/client.hpp>
@@ -69,12 +69,45 @@ TEST_F(once_command, spends_no_period_on_what_would_wait_for_itself) {
 
 TEST_F(once_command, needs_a_period_that_makes_sense) {
     EXPECT_THAT(mortise({"once", "report", "--", "true"}).err, HasSubstr("--every is missing"));
-    EXPECT_EQ(mortise({"once", "--every", "0", "report", "--", "true"}).code, 64);
+    EXPECT_THAT(mortise({"once", "--every", "0", "report", "--", "true"}).err, HasSubstr("--every less --slack is 0"));
+    for (const char* bad : {"-1h", "1000000h", "99999999999999999999h", "nan", "", "1h1h"})
+        EXPECT_THAT(mortise({"once", "--every", bad, "report", "--", "true"}).err,
+                    HasSubstr("--every '" + line{bad}[0]));
     EXPECT_EQ(mortise({"once", "--every", "1h", "--slack", "2h", "report", "--", "true"}).code, 64);
     EXPECT_EQ(mortise({"once", "--every", "7d", "report", "--", "true"}).code, 64);
     EXPECT_THAT(mortise({"once", "--every", "50ms", "report", "--", "true"}).err,
                 HasSubstr("--every less --slack is 45 ms"));
     EXPECT_THAT(mortise({"once", "--store", "memory:", "--every", "1h", "x", "--", "true"}).err, HasSubstr("memory:"));
+}
+
+// A node that lacks the command would otherwise take the job away from those that have it.
+TEST_F(once_command, spends_no_period_on_a_command_that_is_not_there) {
+    const auto once = [&](line words) {
+        words.insert(words.begin(), {"once", "--every", "1h", "report", "--"});
+        return mortise(words);
+    };
+    std::ofstream{scratch_ / "no_program"} << "";
+    const outcome missing = once({"no-such-command"});
+    EXPECT_EQ(missing.code, 127);
+    EXPECT_THAT(missing.err, HasSubstr("No such file or directory; the period is left to other nodes"));
+    EXPECT_EQ(once({scratch_ / "no_program"}).code, 126);
+    EXPECT_EQ(once({scratch_.path()}).code, 126);
+    EXPECT_EQ(once({"echo", "made"}).out, "made\n");
+}
+
+TEST_F(once_command, can_start_a_daemon) {
+    const auto daemon_of = [&](const std::string& name) {
+        return "sleep 600 >/dev/null 2>&1 & echo $! > " + (scratch_ / name);
+    };
+    const auto kill_noted = [&](const std::string& name) { ::kill(std::stoi(content(scratch_ / name)), SIGKILL); };
+    EXPECT_EQ(mortise({"once", "--every", "1h", "-oc", "free", daemon_of("free")}).code, 0);
+    EXPECT_EQ(mortise({"run", "-n", "free", "--", "true"}).code, 0);
+    kill_noted("free");
+    child kept = start({"once", "--every", "1h", "-c", "kept", daemon_of("kept")});
+    ASSERT_TRUE(eventually_says("kept", "\n"));
+    EXPECT_EQ(mortise({"run", "-n", "kept", "--", "true"}).code, 1);
+    kill_noted("kept");
+    EXPECT_EQ(kept.wait(), 0);
 }
 
 // The store stands still. Nobody is left behind who would spend the period later.
@@ -237,6 +270,86 @@ TEST_F(elect_command, ends_with_its_command_and_by_a_signal) {
     EXPECT_EQ(mortise({"elect", "--store", "redis://127.0.0.1:1", "--patience", "0.2s", "x", "--", "true"}).code, 69);
 }
 
+// HUP has it read its configuration, which is no wish to end; whoever loses the lead after that stands again.
+TEST_F(elect_command, stands_again_after_a_command_that_took_no_notice_of_hup) {
+    child one =
+        start(node(1, "trap 'echo > " + (scratch_ / "read") + "' HUP; " + note(1) + "; while :; do sleep 0.05; done"));
+    const term leads = await_term(1);
+    ::kill(one.pid(), SIGHUP);
+    ASSERT_TRUE(appears("read"));
+    std::error_code ec;
+    ::mortise::client locks{"host:" + store_};
+    EXPECT_TRUE(locks.break_lock("leader", ::mortise::token{leads.token}, "a test", ec)) << ec;
+    await_term(2);
+    ::kill(one.pid(), SIGTERM);
+    EXPECT_EQ(one.wait(), 143);
+}
+
+// A command that takes its time to end keeps the lead until it has. It is told as often as mortise is.
+TEST_F(elect_command, hands_over_when_the_command_has_ended) {
+    const std::string stubborn = "trap 'echo told >> " + (scratch_ / "told") + "' TERM; " + note(1) +
+                                 "; while [ ! -e " + (scratch_ / "go") + " ]; do sleep 0.05; done; echo last >> " +
+                                 (scratch_ / "terms") + "; exit 9";
+    child leader = start(node(1, stubborn));
+    await_term(1);
+    child next = start(node(2), "out2", "err2");
+    ASSERT_TRUE(eventually_says("err2", "node 1"));
+    ::kill(leader.pid(), SIGTERM);
+    ASSERT_TRUE(eventually_says("told", "told\n"));
+    ::kill(leader.pid(), SIGTERM);
+    ASSERT_TRUE(eventually_says("told", "told\ntold\n"));
+    ::kill(parent_of(terms().at(0).command), SIGTERM);  // the guardian, by its own number
+    ASSERT_TRUE(eventually_says("told", "told\ntold\ntold\n"));
+    EXPECT_EQ(terms().size(), 1U);
+    std::ofstream{scratch_ / "go"} << "";
+    EXPECT_EQ(leader.wait(), 9);
+    await_term(2);
+    EXPECT_THAT(content(scratch_ / "terms"), HasSubstr("last\n2 "));
+}
+
+// The lock is gone, and the command has its time to end: a TERM then ends mortise, a KILL all of it at once.
+TEST_F(elect_command, ends_by_a_signal_in_the_time_that_its_command_has_to_end) {
+    for (const int signal : {SIGTERM, SIGKILL}) {
+        const std::string number = std::to_string(signal);
+        child leader = start({"elect", "--lease", "20s", "leader", "--", "sh", "-c",
+                              "trap 'echo > " + (scratch_ / ("told" + number)) + "' TERM; " + note(signal) +
+                                  "; while :; do sleep 0.05; done"});
+        const term leads = await_term(signal == SIGTERM ? 1 : 2);
+        std::error_code ec;
+        ::mortise::client locks{"host:" + store_};
+        EXPECT_TRUE(locks.break_lock("leader", ::mortise::token{leads.token}, "a test", ec)) << ec;
+        ASSERT_TRUE(appears("told" + number));
+        ::kill(leader.pid(), signal);
+        EXPECT_EQ(leader.wait(), signal == SIGTERM ? 75 : -SIGKILL);
+        EXPECT_TRUE(eventually([&] { return ::kill(leads.command, 0) != 0; }, 30s));
+    }
+    EXPECT_EQ(terms().size(), 2U);
+}
+
+// The process that one sees is stopped, and its node is cut off. The guardian runs on, and ends the command in time.
+TEST_F(elect_command, steps_down_in_time_also_while_it_is_stopped) {
+    ::mortise::stores::redis::servers::single server;
+    tcp_proxy network{server.node().port()};
+    ::setenv("MORTISE_STORE", ("redis://127.0.0.1:" + std::to_string(network.port())).c_str(), 1);
+    child first = start(node(1));
+    const term leads = await_term(1);
+    ::setenv("MORTISE_STORE", ("redis://" + server.node().address()).c_str(), 1);
+    child second = start(node(2), "out2", "err2");
+    ASSERT_TRUE(eventually_says("err2", "node 1"));
+    ::kill(first.pid(), SIGSTOP);
+    network.freeze();
+    EXPECT_EQ(await_term(2).node, 2);
+    EXPECT_NE(::kill(leads.command, 0), 0);
+    network.thaw();
+    ::kill(first.pid(), SIGCONT);
+    ASSERT_TRUE(eventually_says("err", "standing for election again"));
+    ::kill(second.pid(), SIGKILL);
+    EXPECT_EQ(await_term(3).node, 1);
+    expect_no_overlap();
+    ::kill(first.pid(), SIGTERM);
+    EXPECT_EQ(first.wait(), 143);
+}
+
 // Cut off, a leader ends its command before the store gives the lead away, and stands again when it is back.
 TEST_F(elect_command, steps_down_in_time_when_it_is_cut_off) {
     ::mortise::stores::redis::servers::single server;
@@ -271,7 +384,7 @@ TEST_F(elect_command, ends_the_command_of_a_leader_that_stood_still) {
     const std::string acts = "; while :; do echo $MORTISE_TOKEN >> " + (scratch_ / "acts") + "; sleep 0.01; done";
     std::deque<child> nodes;
     for (int i = 0; i < 2; ++i) nodes.push_back(start(node(i, note(i) + acts)));
-    for (std::size_t round = 1; round <= rounds(1); ++round) {
+    for (std::size_t round = 1; round <= rounds(2); ++round) {
         const term leads = await_term(round);
         ASSERT_GE(leads.node, 0);
         const pid_t guardian = parent_of(leads.command);
@@ -281,8 +394,12 @@ TEST_F(elect_command, ends_the_command_of_a_leader_that_stood_still) {
         ::kill(guardian, SIGSTOP);
         ::kill(-leads.command, SIGSTOP);
         await_term(round + 1);
-        ::kill(guardian, SIGCONT);
-        ::kill(wrapper, SIGCONT);
+        if (round % 2 == 0) ::kill(guardian, SIGCONT);
+        ::kill(wrapper, SIGCONT);  // it tells the guardian to have the command go on
+        if (round % 2 == 1) {
+            std::this_thread::sleep_for(50ms);
+            ::kill(guardian, SIGCONT);
+        }
         EXPECT_TRUE(eventually([&] { return ::kill(leads.command, 0) != 0; }, 30s)) << "round " << round;
     }
     std::istringstream lines{content(scratch_ / "acts")};

@@ -20,7 +20,7 @@ constexpr habit habits[] = {
     {'e', {}, "exclusive", {}},
     {0, "timeout", "wait", {}},
     {0, "nb", "nonblock", {}},
-    {'o', "close", {}, "only run has it, because it starts a command"},
+    {'o', "close", {}, "only run and once have it, because they start a command"},
     {'u',
      "unlock",
      {},

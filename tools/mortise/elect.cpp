@@ -34,14 +34,17 @@ std::optional<int> told_to_end(const signal_source& signals) {
          left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now())) {
         pollfd heard{signals.get(), POLLIN, 0};
         ::poll(&heard, 1, static_cast<int>(left.count()));
-        while (const auto signal = signals.read())
+        while (const auto signal = signals.read()) {
+            if (*signal == SIGTSTP) signal_source::stop(SIGTSTP, signal_source::stops::process, [] { return false; });
             if (is_to_end(*signal)) return signal;
+        }
     }
     return std::nullopt;
 }
 
 int elect(const request& asked) {
-    const run_terms terms = run_terms_of(asked);
+    run_terms terms = run_terms_of(asked);
+    terms.can_close = false;  // two nodes would have what it started
     const signal_source signals = signals_of_run();
     for (bool led = false;;) {
         const run_result term = run_once(terms, signals);

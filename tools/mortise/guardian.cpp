@@ -65,6 +65,8 @@ public:
                              {inbox_->get(), POLLIN, 0},
                              {timer_.get(), POLLIN, 0}};
             ::poll(sources, std::size(sources), decide_.killing() ? static_cast<int>(killing_.next().count()) : -1);
+            // First: a command that stood still with us, past the lease, must not go on because the wrapper does.
+            follow(decide_.tick(boot_clock::now(), hold_.valid_until()));
             if (sources[0].revents != 0) hear_wrapper();
             if (sources[1].revents != 0) hear_signals();
             if (sources[2].revents != 0) hear_client();
@@ -177,8 +179,8 @@ private:
         const std::string more = left.size() > 1 ? " and " + std::to_string(left.size() - 1) + " more" : "";
         const std::string text = name() + ": the command has ended, but pid " + std::to_string(left.front().pid) +
                                  " (" + plain(left.front().name) + ")" + more + ", which it started, still " +
-                                 (more.empty() ? "runs and keeps" : "run and keep") +
-                                 " the lock; use -o to release the lock when the command ends";
+                                 (more.empty() ? "runs and keeps" : "run and keep") + " the lock" +
+                                 (terms_.can_close ? "; use -o to release the lock when the command ends" : "");
         complain(json() ? command::json{}.add("warning", text).text() : "mortise: " + text);
     }
 

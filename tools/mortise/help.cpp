@@ -37,7 +37,7 @@ std::string help_of(const verb& which) {
                        (which.usage.empty() ? std::string{} : " " + std::string(which.usage)) + "\n" +
                        std::string(which.notes);
     for (const option& each : which.options) text += "  " + padded(shown(each), 16) + std::string(each.help) + "\n";
-    text += "  --store URL, --require-store, --patience T, --json, -v: see mortise --help\n";
+    text += which.common;
     if (!which.examples.empty()) text += which.examples.size() == 1 ? "Example:\n" : "Examples:\n";
     for (const std::string_view each : which.examples) text += "  " + std::string(each) + "\n";
     return text;

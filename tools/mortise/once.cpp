@@ -10,6 +10,12 @@
 
 #include <mortise/patterns/once_per_period.hpp>
 
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -24,7 +30,8 @@ std::vector<option> options_of_once() {
     std::vector<option> all =
         without(claim_options_and({{0, "every", "T", "the period: 1h, 30m, 1d is 24h; at most 24 h less the slack"},
                                    {0, "slack", "T", "how much earlier the next may begin; default a tenth"},
-                                   {'c', "command", "", "COMMAND is one argument for sh -c"}}),
+                                   {'c', "command", "", "COMMAND is one argument for sh -c"},
+                                   {'o', "close", "", "let the next run begin even if what COMMAND started runs on"}}),
                 {"nonblock", "wait", "shared", "exclusive", "permits", "no-renew"});
     for (option& each : all)
         if (each.name == "conflict-exit-code") each.help = "exit N instead of 0 if another node has run it";
@@ -42,7 +49,7 @@ period period_of(const arguments& given) {
     period one{.every = read_duration("--every", *every), .slack = {}};
     const auto slack = given.value("--slack");
     one.slack = slack ? read_duration("--slack", *slack) : one.every / 10;
-    if (one.every <= one.every.zero() || one.slack >= one.every) refuse("--slack must be shorter than --every");
+    if (slack && one.every > one.every.zero() && one.slack >= one.every) refuse("--slack must be shorter than --every");
     const nanoseconds kept = one.every - one.slack;
     if (kept < mortise::once_per_period::shortest || kept > mortise::once_per_period::longest)
         refuse("--every less --slack is " + readable(kept) + "; it must be " +
@@ -106,6 +113,26 @@ int mark_period(const request& asked, const mortise::claim& wanted, const period
     ::_exit(make_mark(asked, wanted, one));
 }
 
+// 0: it can be run, as far as one can tell before. Else an errno. As execvp looks for it.
+int why_not_found(const std::string& program) {
+    const auto try_one = [](const std::string& path) {
+        std::error_code ec;
+        if (::access(path.c_str(), X_OK) != 0) return errno;
+        return std::filesystem::is_directory(path, ec) ? EACCES : 0;
+    };
+    if (program.empty() || program.find('/') != program.npos) return try_one(program);
+    const char* const path = std::getenv("PATH");
+    if (path == nullptr) return 0;  // then the system has a list of its own
+    int why = ENOENT;
+    std::istringstream directories{path + std::string(":")};
+    for (std::string each; std::getline(directories, each, ':');) {
+        const int found = try_one((each.empty() ? "." : each) + "/" + program);
+        if (found == 0) return 0;
+        if (found == EACCES) why = EACCES;
+    }
+    return why;
+}
+
 int once(const request& asked) {
     const period one = period_of(asked.given);
     run_terms terms = run_terms_of(asked);
@@ -117,6 +144,10 @@ int once(const request& asked) {
                    in_quotes(terms.wanted.name) + ": it has run in this period");
         return busy;
     };
+    if (const int why = why_not_found(terms.line.front()))  // before the period is spent
+        return report(asked.settings.json, why == ENOENT ? exit_code::not_found : exit_code::cannot_execute,
+                      "cannot run " + in_quotes(terms.line.front()) + ": " + ::strerrordesc_np(why) +
+                          "; the period is left to other nodes");
     const signal_source signals = signals_of_run();
     const int marked = mark_period(asked, terms.wanted, one, signals);
     if (marked == static_cast<int>(exit_code::busy)) return another_does();

@@ -32,6 +32,7 @@ struct run_terms {
     command::settings settings{};
     std::optional<std::uint16_t> metrics_port{};
     bool close = false;              // the lock ends with the command; what that started may go on
+    bool can_close = true;           // the verb has an option for it
     std::vector<int> descriptors{};  // inherited, for the command
     std::vector<pid_t> strangers{};  // children of the wrapper that are none of ours
     int terminal = -1;               // the controlling one; -1: none

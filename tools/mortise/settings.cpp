@@ -231,7 +231,7 @@ settings read_settings(const arguments& given, const environment& get) {
     if (url && holds_secret(*url))
         refuse(
             "--store: every user of this machine can read a password on the command line; "
-            "put the address into MORTISE_STORE or into a file (--store-file FILE)");
+            "put the address into a file (--store-file FILE) or into MORTISE_STORE");
     made.tries_once = given.has("--nonblock");
     if (const auto patience = given.value("--patience")) made.patience = read_duration("--patience", *patience);
 

@@ -25,7 +25,9 @@ struct verb {
     std::string_view usage;         // what follows the name: "[--json] NAME"
     std::vector<option> options{};  // besides common_options()
     command::words words{};
-    std::string_view notes{};                  // what else the help has to say; lines end with \n
+    std::string_view notes{};  // what else the help has to say; lines end with \n
+    std::string_view common =  // what the help says of common_options()
+        "  --store URL, --require-store, --patience T, --json, -v: see mortise --help\n";
     std::vector<std::string_view> examples{};  // whole command lines, run by a test as they are
     int (*perform)(const request&);            // the exit code; throws failure and mortise::error
 };

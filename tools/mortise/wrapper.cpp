@@ -77,9 +77,15 @@ private:
         } else if (signal == SIGCONT) {
             go_on();
         } else {
-            signalled_ = signalled_ || is_to_end(signal);
+            signalled_ = signalled_ || is_told_to_end(signal);
             guardian_.tell(message::kind::signal, signal);
         }
+    }
+
+    // Not by a HUP that the command hears and survives: it has read its configuration.
+    bool is_told_to_end(int signal) const {
+        const bool runs = group_ > 0 && !ended_ && !lost_;
+        return is_to_end(signal) && (signal != SIGHUP || !runs);
     }
 
     // A guardian that is stopped neither renews nor watches the clock, and would be granted the lock all the same.
