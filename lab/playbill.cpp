@@ -8,8 +8,6 @@
 #include "tools/mortise/text.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <utility>
 
@@ -36,8 +34,7 @@ text all_of(const std::set<mishap>& some) {
 }
 
 text outcome_of(const rehearsal& played) {
-    if (played.is == rehearsal::verdict::not_installed || played.is == rehearsal::verdict::unplayed)
-        return {played.trouble};
+    if (!played.trouble.empty()) return {played.trouble};
     return all_of(played.seen.seen);
 }
 
@@ -49,6 +46,8 @@ std::string_view mark_of(rehearsal::verdict is) {
             return "DIFFERENT";
         case rehearsal::verdict::not_installed:
             return "no server";
+        case rehearsal::verdict::not_here:
+            return "not here";
         case rehearsal::verdict::unplayed:
             break;
     }
@@ -80,23 +79,42 @@ int playbill::list() const {
                                                            : row{"story", "document", "mistake", "outcome"}};
     for (const story& each : all_stories()) {
         if (how_.json) {
-            command::json line;
-            line.add("story", each.name).add("row", each.row).add("documents", each.documents);
-            line.add("title", each.title.in(how_.speaks)).add("mistake", each.mistake.in(how_.speaks));
-            line.add("outcome", all_of(each.ends_in).in(how_.speaks));
-            std::cout << line.text() << '\n';
+            command::json made;
+            made.add("story", each.name).add("row", each.row).add("documents", each.documents);
+            made.add("title", each.title.in(how_.speaks)).add("mistake", each.mistake.in(how_.speaks));
+            made.add("outcome", all_of(each.ends_in).in(how_.speaks));
+            std::cout << made.text() << '\n';
         }
         rows.push_back({each.name, each.row + ", " + each.documents, each.mistake.in(how_.speaks),
                         all_of(each.ends_in).in(how_.speaks)});
     }
     if (!how_.json) print_rows(rows);
+    tell_left_out();
     return 0;
+}
+
+void playbill::tell_left_out() const {
+    if (how_.json) return;
+    for (const story_left_out& each : stories_left_out())
+        std::cout << each.name
+                  << (how_.speaks == language::chinese
+                          ? "：不在本次构建中；apt-get install " + each.package + "，再构建一次"
+                          : ": not in this build; apt-get install " + each.package + ", and build it again")
+                  << '\n';
 }
 
 void playbill::begins(const story& next) {
     ++begun_;
     if (command::is_terminal(STDERR_FILENO) && !how_.in_full)
         progress_.draw(std::to_string(begun_) + "/" + std::to_string(how_.stories) + "  " + next.name);
+}
+
+void playbill::waits(std::chrono::nanoseconds passed, std::chrono::nanoseconds of) {
+    using std::chrono::seconds;
+    if (!command::is_terminal(STDERR_FILENO)) return;
+    const bool chinese = how_.speaks == language::chinese;
+    progress_.draw((chinese ? "等待 " : "waits: ") + std::to_string(std::chrono::floor<seconds>(passed).count()) +
+                   (chinese ? " / " : " of ") + std::to_string(std::chrono::ceil<seconds>(of).count()) + " s");
 }
 
 void playbill::add(const story& told, form slot, rehearsal played) {
@@ -114,30 +132,21 @@ void playbill::show(const line& each) const {
     std::cout << '\n';
 }
 
-// Several stories, or two forms in pictures, need a directory.
-std::string playbill::file_for(const std::string& place, const std::string& name) const {
-    if (!std::filesystem::is_directory(place) && !place.ends_with('/')) return place;
-    std::filesystem::create_directories(place);
-    return std::filesystem::path(place) / name;
-}
-
-void playbill::write(const std::string& path, const std::string& bytes) const {
-    std::ofstream out{path, std::ios::binary | std::ios::trunc};
-    out << bytes;
-    if (!out.flush()) throw command::failure(command::exit_code::output, "cannot write " + command::in_quotes(path));
-}
-
+// What was not played has no picture.
 void playbill::draw() const {
-    const std::string ending = how_.speaks == language::chinese ? ".zh" : "";
-    for (const line& each : lines_)
-        if (!how_.svg.empty() && !each.played.seen.trace.empty())
-            write(file_for(how_.svg, each.told->name + (each.slot == form::naive ? "" : "-mended") + ending + ".svg"),
-                  svg_of(*each.told, each.played.seen, how_.speaks));
-    if (how_.html.empty()) return;
-    for (std::size_t i = 1; i < lines_.size(); ++i)
-        if (lines_[i].told == lines_[i - 1].told)
-            write(file_for(how_.html, lines_[i].told->name + ".html"),
-                  page_of(*lines_[i].told, lines_[i - 1].played.seen, lines_[i].played.seen));
+    const std::string ending = how_.speaks == language::chinese ? ".zh.svg" : ".svg";
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+        const line& each = lines_[i];
+        if (each.played.seen.trace.empty()) continue;
+        const bool mended = each.slot == form::mended;
+        const bool second = mended && i > 0 && lines_[i - 1].told == each.told;
+        if (how_.svg.wanted())
+            how_.svg.write(each.told->name, second ? "-mended" : "", (mended && !second ? "-mended" : "") + ending,
+                           svg_of(*each.told, each.played.seen, how_.speaks));
+        if (how_.html.wanted() && second && !lines_[i - 1].played.seen.trace.empty())
+            how_.html.write(each.told->name, "", ".html",
+                            page_of(*each.told, lines_[i - 1].played.seen, each.played.seen));
+    }
 }
 
 void playbill::print_table() const {
@@ -153,9 +162,11 @@ void playbill::print_table() const {
 int playbill::ends() {
     progress_.end();
     draw();
-    int code = 0;
+    bool different = false;
+    bool all_played = true;
     for (const line& each : lines_) {
-        if (each.played.is != rehearsal::verdict::as_told) code = 1;
+        different |= each.played.is == rehearsal::verdict::different;
+        all_played &= !each.played.seen.trace.empty();
         if (!how_.json) continue;
         command::json made;
         made.add("story", each.told->name).add("form", each.slot == form::naive ? "naive" : "mended");
@@ -165,7 +176,12 @@ int playbill::ends() {
         std::cout << made.text() << '\n';
     }
     if (!how_.json) print_table();
-    return code;
+    if (!how_.in_full) {
+        tell_left_out();
+        all_played &= stories_left_out().empty();
+    }
+    if (different) return 1;
+    return all_played ? 0 : static_cast<int>(command::exit_code::unavailable);
 }
 
 }  // namespace lab

@@ -1,12 +1,14 @@
 // What the lab shows: the list of stories, a story as it was played, and the table at the end.
 #pragma once
 
+#include "lab/outputs.hpp"
 #include "lab/performance.hpp"
 #include "lab/rehearsal.hpp"
 #include "lab/stage/text.hpp"
 #include "lab/story.hpp"
 #include "tools/mortise/terminal.hpp"
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,16 +21,17 @@ public:
         language speaks = language::english;
         bool json = false;
         bool in_full = true;  // each story with its timeline; else only the table
-        std::string svg{};    // a file for one picture, a directory for several
-        std::string html{};
+        output_place svg{};
+        output_place html{};
         std::size_t stories = 1;
     };
     explicit playbill(setup how);
 
     int list() const;
     void begins(const story& next);
+    void waits(std::chrono::nanoseconds passed, std::chrono::nanoseconds of);  // where time passes by itself
     void add(const story& told, form slot, rehearsal played);
-    int ends();  // 0: everything went as told
+    int ends();  // 0: everything went as told; 1: not; 69: some were not played
 
 private:
     struct line {
@@ -38,9 +41,8 @@ private:
     };
     void show(const line& each) const;
     void draw() const;
+    void tell_left_out() const;
     void print_table() const;
-    std::string file_for(const std::string& place, const std::string& name) const;
-    void write(const std::string& path, const std::string& bytes) const;
 
     const setup how_;
     std::vector<line> lines_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lab/performance.hpp"
+#include "lab/stage/director.hpp"
 #include "lab/stage/servers.hpp"
 #include "lab/story.hpp"
 
@@ -17,6 +18,7 @@ struct rehearsal {
         as_told,
         different,      // something else was seen
         not_installed,  // a server is missing
+        not_here,       // it cannot be played on the server that was lent
         unplayed,       // an actor or a server did not do its part; says nothing of the lock
     };
     verdict is = verdict::unplayed;
@@ -25,6 +27,8 @@ struct rehearsal {
     std::string trouble{};  // why it could not be played
 };
 
-rehearsal rehearse(const story& told, form slot, servers& house, casting cast = casting::as_told);
+// `waiting`: told of time that passes by itself.
+rehearsal rehearse(const story& told, form slot, servers& house, casting cast = casting::as_told,
+                   const director::progress& waiting = {});
 
 }  // namespace lab

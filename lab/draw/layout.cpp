@@ -3,6 +3,7 @@
 #include "lab/draw/layout.hpp"
 
 #include "lab/draw/columns.hpp"
+#include "lab/draw/points.hpp"
 #include "lab/draw/server_state.hpp"
 #include "lab/draw/tokens.hpp"
 
@@ -79,7 +80,7 @@ private:
         line now = line::none;
         bool still = false;
         bool lets_go = false;  // with its next row
-        std::string point{};
+        text point{};
         std::optional<std::size_t> open_bar{};
     };
 
@@ -178,7 +179,7 @@ row& reader::beside(const event& next) {
 }
 
 bool reader::next_row_is_of(const std::string& actor) const {
-    constexpr std::string_view no_rows = "epxos", always_rows = "cfkKSRN";
+    constexpr std::string_view no_rows = "epxosG", always_rows = "cfkKSRN";
     for (std::size_t i = at_ + 1; i < all_.size(); ++i) {
         const char is = static_cast<char>(all_[i].kind);
         if (no_rows.find(is) == no_rows.npos) return all_[i].actor == actor && always_rows.find(is) != always_rows.npos;
@@ -228,8 +229,8 @@ void reader::take_hold(const event& next) {
 void reader::leave(const event& next, line then) {
     const std::size_t lane = lane_of(next.actor);
     text what = sentence_of(next.kind);
-    if (const std::string& point = lanes_[lane].point; next.kind == kind::crash && !point.empty())
-        what = {what.en + ": " + point, what.zh + "：" + point};
+    if (const text& point = lanes_[lane].point; next.kind == kind::crash && !point.empty())
+        what = {what.en + ": " + point.en, what.zh + "：" + point.zh};
     add(next, what);
     close_bar(lane, made_.rows.size() - 1);
     lanes_[lane].now = then;
@@ -240,7 +241,7 @@ void reader::take_turn(const event& next) {
     present& mine = lanes_[lane_of(next.actor)];
     text what = sentence_of(next.kind);
     if (next.kind == kind::stop && !mine.point.empty())
-        what = {what.en + ": " + mine.point, what.zh + "：" + mine.point};
+        what = {what.en + ": " + mine.point.en, what.zh + "：" + mine.point.zh};
     add(next, what);
     mine.still = next.kind == kind::stop;
 }
@@ -282,10 +283,12 @@ void reader::take(const event& next) {
     switch (next.kind) {
         case kind::enters:
         case kind::clocked:
+        case kind::asks:
+        case kind::answered:
         case kind::granted:
             break;
         case kind::point:
-            lanes_[lane].point = harmless(next.what.en);
+            lanes_[lane].point = point_named(harmless(next.what.en));
             break;
         case kind::command:
             take_command(next);

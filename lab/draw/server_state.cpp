@@ -37,6 +37,13 @@ text with_time_left(const std::string& line) {
     return {key + ", expires in " + left, key + "，" + left + " 后过期"};
 }
 
+// "locks = (no rows)"
+text with_rows(const std::string& line) {
+    if (!line.ends_with(no_rows)) return with_time_left(line);
+    const std::string table = line.substr(0, line.size() - no_rows.size() - 3);
+    return {table + ": no rows", table + "：没有行"};
+}
+
 // A value of no characters can be seen, too.
 std::string with_quotes(std::string line) {
     const std::size_t equals = line.find(" = ");
@@ -48,7 +55,7 @@ std::vector<text> keys(const std::string& state, const token_ranks& tokens) {
     std::vector<text> lines;
     for (std::size_t from = 0; from < state.size();) {
         const std::size_t ends = std::min(state.find("; ", from), state.size());
-        lines.push_back(with_time_left(with_quotes(tokens.ranked(harmless(state.substr(from, ends - from))))));
+        lines.push_back(with_rows(with_quotes(tokens.ranked(harmless(state.substr(from, ends - from))))));
         from = ends + 2;
     }
     return lines;
@@ -95,9 +102,9 @@ text server_state::holder_of(const std::string& name, const known_lock& known, c
     text line{"lock " + name + ": " + holder, "锁 " + name + "：" + holder};
     constexpr std::string_view before = "token ";
     if (const std::size_t number = known.granted.find(before); number != known.granted.npos) {
-        const std::string rank = tokens.ranked(harmless(known.granted.substr(number + before.size())));
-        line.en += ", token " + rank;
-        line.zh += "，令牌 " + rank;
+        const std::string rank = tokens.ranked(harmless(known.granted.substr(number)));
+        line.en += ", " + rank;
+        line.zh += "，令牌 " + rank.substr(before.size());
     }
     return line;
 }
@@ -108,7 +115,8 @@ std::vector<text> server_state::after(const event& next, const token_ranks& toke
     std::vector<text> lines = locks(tokens);
     const std::vector<text> shown = keys(next.state, tokens);
     lines.insert(lines.end(), shown.begin(), shown.end());
-    if (lines.empty() && keys_are_shown_ && !one_of_ours(next.what.en)) lines.push_back({"no key", "没有键"});
+    const bool told = keys_are_shown_ && !one_of_ours(next.what.en) && !next.what.en.ends_with("no answer");
+    if (lines.empty() && told) lines.push_back({"no key", "没有键"});
     return lines;
 }
 

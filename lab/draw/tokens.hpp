@@ -19,7 +19,7 @@ public:
     std::string ranked(const std::string& words) const;
 
 private:
-    std::string replaced(const std::string& digits) const;
+    std::string replaced(const std::string& digits, bool is_token) const;
     std::vector<std::int64_t> sorted_;
 };
 

@@ -22,12 +22,13 @@ verdict verdict_of(const story& told, const performance& played) {
     const std::set<mishap>& expected = played.played == form::naive ? told.ends_in : told.mend_ends_in;
     const bool as_told = played.seen == expected;
     const bool beyond_mending = played.played == form::mended && as_told && !played.seen.empty();
-    verdict made{.good = played.seen.empty() || beyond_mending, .as_told = as_told};
+    const bool holds = played.seen.empty();
+    verdict made{.good = as_told && (holds || beyond_mending), .as_told = as_told};
     const text seen = listed(played.seen);
     if (beyond_mending)
         made.sentence = {"No harm: " + seen.en + ", which no lock can prevent",
                          "没有损害：" + seen.zh + "，这是锁无法避免的"};
-    else if (made.good)
+    else if (holds)
         made.sentence = {"Holds: " + seen.en, "锁有效：" + seen.zh};
     else
         made.sentence = {"Broken: " + seen.en, "锁失效：" + seen.zh};

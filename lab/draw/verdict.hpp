@@ -10,7 +10,7 @@ struct story;
 
 struct verdict {
     text sentence{};
-    bool good = false;     // nothing went wrong, or only what the mended form cannot prevent
+    bool good = false;     // as told, and nothing went wrong or only what the mended form cannot prevent
     bool as_told = false;  // what was seen is what the story tells
 };
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <sys/socket.h>
@@ -28,7 +29,7 @@ constexpr const char* state_script = R"(
         elseif is ~= 'none' then value = is end
         local left = redis.call('PTTL', key)
         if is ~= 'none' then
-            lines[#lines + 1] = key .. ' = ' .. value .. (left >= 0 and ', ' .. math.ceil(left / 1000) .. ' s' or '')
+            lines[#lines + 1] = string.sub(key, ARGV[1] + 1) .. ' = ' .. value .. (left >= 0 and ', ' .. math.ceil(left / 1000) .. ' s' or '')
         end
     end
     return table.concat(lines, '; '))";
@@ -44,6 +45,7 @@ std::string shown(const std::vector<std::string>& words) {
             continue;
         }
         if (!line.empty()) line += ' ';
+        if (word.empty()) line += "\"\"";
         line += word.find('\n') == word.npos && word.size() <= 60 ? word : "…";
     }
     return line;
@@ -53,8 +55,11 @@ std::string shown(const std::vector<std::string>& words) {
 
 // What it has opened so far.
 struct actor::part {
+    ~part();
+
     std::map<std::size_t, std::unique_ptr<raw_redis>> connections{};
     std::map<std::size_t, std::unique_ptr<raw_redis>> unheard{};
+    std::unique_ptr<raw_redis> channel{};
     int ticks = -1;
 
     std::mutex mutex{};
@@ -62,7 +67,8 @@ struct actor::part {
     int unanswered = 0;
     std::optional<char> owes_tick{};
 
-    std::shared_ptr<stage_clock> clock{};
+    std::shared_ptr<stage_clock> clock{};  // null: time passes by itself
+    std::thread answers_ticks{};           // then
     std::optional<mortise::client> locks{};
 
     // The director lets time pass in steps, and takes the next when everything that the last one set off has been answered.
@@ -71,11 +77,34 @@ struct actor::part {
         if (!owes_tick || (unanswered > 0 && *owes_tick == settled_tick)) return;
         owes_tick.reset();
         const auto until = held ? held->valid_until() : mortise::boot_clock::time_point::max();
-        const std::int64_t answer[2] = {clock->next_timer().time_since_epoch().count(),
-                                        until.time_since_epoch().count()};
+        const auto timer = clock ? clock->next_timer() : mortise::boot_clock::time_point::max();
+        const std::int64_t answer[3] = {timer.time_since_epoch().count(), until.time_since_epoch().count(), unanswered};
         static_cast<void>(!::send(ticks, answer, sizeof answer, MSG_NOSIGNAL));
     }
+    void ticked(char tick);
+    void answer_ticks();  // on a thread of its own, where time passes by itself
 };
+
+actor::part::~part() {
+    locks.reset();
+    if (!answers_ticks.joinable()) return;
+    ::shutdown(ticks, SHUT_RD);
+    answers_ticks.join();
+}
+
+void actor::part::ticked(char tick) {
+    {
+        std::scoped_lock guard{mutex};
+        owes_tick = tick;
+    }
+    settle();
+}
+
+void actor::part::answer_ticks() {
+    answers_ticks = std::thread([this] {
+        for (char tick = 0; ::recv(ticks, &tick, 1, 0) == 1;) ticked(tick);
+    });
+}
 
 actor::actor(std::string name, const scene& where, std::chrono::nanoseconds clock_ahead, int control, int ticks)
     : name_(std::move(name)),
@@ -93,10 +122,25 @@ void actor::say(const event& what) const {
     if (::send(control_, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) ::_exit(1);  // there is no director any more
 }
 
-void actor::at(std::string_view point) {
-    say({.kind = kind::point, .what = std::string(point)});
+void actor::stand() const {
     char go = 0;
     if (::recv(control_, &go, 1, 0) != 1) ::_exit(1);
+}
+
+void actor::at(std::string_view point) {
+    say({.kind = kind::point, .what = std::string(point)});
+    stand();
+}
+
+void actor::may_wait(const std::function<void()>& what) {
+    say({.kind = kind::asks});
+    stand();
+    what();
+    say({.kind = kind::answered});
+}
+
+void actor::asked(text command_and_answer, std::string state) {
+    say({.kind = kind::command, .what = std::move(command_and_answer), .state = std::move(state)});
 }
 
 void actor::holds() {
@@ -174,26 +218,43 @@ bool actor::sell(mortise::token mine) {
 std::string actor::state(std::size_t server) {
     if (scene_.keys.empty()) return {};
     auto& unheard = part_->unheard[server];
-    const scene::address& at = scene_.redis.at(server);
-    if (!unheard) unheard = std::make_unique<raw_redis>(at.host, at.port);
+    const redis_address& at = scene_.redis.at(server);
+    if (!unheard) unheard = std::make_unique<raw_redis>(at);
     std::vector<std::string> words{"EVAL", state_script, std::to_string(scene_.keys.size())};
     words.insert(words.end(), scene_.keys.begin(), scene_.keys.end());
+    words.push_back(std::to_string(at.prefix.size()));
     return (*unheard)(words).value_or("");
 }
 
 raw_redis& actor::redis(std::size_t server) {
     auto& connection = part_->connections[server];
     if (!connection) {
-        const scene::address& at = scene_.redis.at(server);
         const std::string which = server == 0 ? "" : "(" + std::to_string(server + 1) + ") ";
-        connection =
-            std::make_unique<raw_redis>(at.host, at.port, [this, server, which](const auto& words, const auto& answer) {
-                say({.kind = kind::command,
-                     .what = which + shown(words) + " → " + answer.value_or("nil"),
-                     .state = state(server)});
-            });
+        connection = std::make_unique<raw_redis>(scene_.redis.at(server),
+                                                 [this, server, which](const auto& words, const auto& answer) {
+                                                     say({.kind = kind::command,
+                                                          .what = which + shown(words) + " → " + answer.value_or("nil"),
+                                                          .state = state(server)});
+                                                 });
     }
     return *connection;
+}
+
+void actor::ask_in_vain(const std::vector<std::string>& command) {
+    redis().send(command);
+    part_->connections.erase(0);
+    say({.kind = kind::command, .what = {shown(command) + " → no answer", shown(command) + " → 没有答复"}});
+}
+
+void actor::subscribe(const std::string& channel) {
+    part_->channel = std::make_unique<raw_redis>(scene_.redis.at(0));
+    (*part_->channel)({"SUBSCRIBE", channel});
+    say({.kind = kind::command, .what = "SUBSCRIBE " + channel + " → OK", .state = state(0)});
+}
+
+void actor::await_message() {
+    const std::string heard = part_->channel->next_message();
+    note({"is woken by the message " + heard, "被消息 " + heard + " 唤醒"});
 }
 
 mortise::client& actor::locks(mortise::client_options options, std::optional<std::size_t> server) {
@@ -201,19 +262,16 @@ mortise::client& actor::locks(mortise::client_options options, std::optional<std
     part& mine = *part_;
     mortise::spi::world world;
     if (scene_.time) {
-        mine.clock = std::make_shared<stage_clock>(*scene_.time, mine.ticks, [&mine](char tick) {
-            {
-                std::scoped_lock guard{mine.mutex};
-                mine.owes_tick = tick;
-            }
-            mine.settle();
-        });
+        mine.clock = std::make_shared<stage_clock>(*scene_.time, mine.ticks, [&mine](char tick) { mine.ticked(tick); });
         world.clock = mine.clock;
+    } else {
+        mine.answer_ticks();
     }
     const traced_store::listener told{
         .asked = [this](text what) { say({.kind = kind::command, .what = std::move(what)}); },
         .waits = [this] { say({.kind = kind::waits}); },
-        .granted = [this] { say({.kind = kind::granted}); },
+        .granted =
+            [this](std::uint64_t token) { say({.kind = kind::granted, .number = static_cast<std::int64_t>(token)}); },
         .requests =
             [&mine](int more) {
                 {
@@ -224,11 +282,18 @@ mortise::client& actor::locks(mortise::client_options options, std::optional<std
             },
     };
     mine.locks.emplace(mortise::spi::make_client(
-        [told, inner = mortise::spi::factory_of(server ? scene_.redis.at(*server).url() : scene_.store)](
+        [told, inner = mortise::spi::factory_of(server ? scene_.redis.at(*server).url() : store_url())](
             const mortise::spi::context& outer) { return std::make_unique<traced_store>(outer, inner, told); },
         world, std::move(options)));
-    if (scene_.time) say({.kind = kind::clocked});
+    say({.kind = kind::clocked});
     return *mine.locks;
+}
+
+std::string actor::store_url() const {
+    if (!scene_.sql) return scene_.store;
+    sql_account mine = *scene_.sql;
+    if (mine.user.empty()) mine.user = name_;
+    return mine.url() + "?" + scene_.options;
 }
 
 std::chrono::milliseconds actor::wall_clock() const {

@@ -9,6 +9,7 @@
 #include <mortise/hold.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,9 +39,13 @@ public:
     void lets_go();                         // before it frees it: from here on it does not rely on it
     void refused(text why = {});
     void note(text what);
-    void failed(text why);   // with an error that it did not expect
-    void worked(text what);  // what only one should do
-    void sold();             // an item, in a way of its own
+    void failed(text why);                                   // with an error that it did not expect
+    void worked(text what);                                  // what only one should do
+    void sold();                                             // an item, in a way of its own
+    void asked(text command_and_answer, std::string state);  // of a server, in a way of its own
+
+    // Does what may wait in the database; the director sees whether it does, and goes on.
+    void may_wait(const std::function<void()>& what);
 
     // One item out of the stock in the key "ticket": reads it, stands at "stock read", and writes what is left.
     void sell();
@@ -52,6 +57,13 @@ public:
     // A plain connection, to the first server or to another.
     raw_redis& redis(std::size_t server = 0);
 
+    void ask_in_vain(
+        const std::vector<std::string>& command);  // the server does not answer, and it gives the connection up
+
+    // On a connection of their own.
+    void subscribe(const std::string& channel);
+    void await_message();
+
     // Locks of ours, on the stage's time. On one server of several, if it says which.
     mortise::client& locks(mortise::client_options options = {}, std::optional<std::size_t> server = {});
 
@@ -61,6 +73,8 @@ public:
 private:
     struct part;
     void say(const event& what) const;
+    void stand() const;
+    std::string store_url() const;
     std::string state(std::size_t server);
 
     const std::string name_;

@@ -5,6 +5,8 @@
 #include "lab/stage/servers.hpp"
 #include "lab/story.hpp"
 
+#include <mortise/boot_clock.hpp>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -44,19 +46,20 @@ constexpr std::chrono::milliseconds a_moment{1};
 
 }  // namespace
 
-director::director(const story& told, form which, lab::servers& house) : story_(told), form_(which), servers_(house) {
+director::director(const story& told, form which, lab::servers& house, progress waiting)
+    : story_(told), form_(which), servers_(house), waiting_(std::move(waiting)) {
     scene_ = servers_.set(story_);
-    if (scene_.time) began_ = scene_.time->now();
-    if (story_.stock == 0) return;
-    raw_redis stage_hand{scene_.redis[0].host, scene_.redis[0].port};
-    stage_hand({"SET", "ticket", std::to_string(story_.stock)});
-    stage_hand({"HSET", "fenced ticket", "left", std::to_string(story_.stock)});
+    began_ = now();
 }
 
 director::~director() = default;
 
+std::chrono::nanoseconds director::now() const {
+    return scene_.time ? scene_.time->now() : mortise::boot_clock::now().time_since_epoch();
+}
+
 void director::note(event what) {
-    if (scene_.time) what.time = scene_.time->now() - began_;
+    what.time = scene_.time ? now() - began_ : passed_;
     trace_.push_back(std::move(what));
 }
 
@@ -74,6 +77,7 @@ player& director::enter(std::string name, std::chrono::nanoseconds clock_ahead) 
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) != 0 ||
         ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ticks) != 0)
         throw void_play("no sockets for " + name);
+    servers_.admit(name, scene_);
     const pid_t pid = ::fork();
     if (pid == 0) {
         ::close(control[0]);
@@ -93,19 +97,44 @@ player& director::enter(std::string name, std::chrono::nanoseconds clock_ahead) 
 // A hold of ours knows when it ends, even if its owner stands still and cannot look.
 void director::end_what_is_over() {
     for (const auto& each : players_)
-        if (each->holds_ && each->has_clock_ && each->valid_until_ <= scene_.time->now()) {
+        if (each->holds_ && each->has_clock_ && each->valid_until_ <= now()) {
             each->holds_ = false;
             note({.kind = kind::lost, .actor = each->name()});
         }
 }
 
 void director::pass(std::chrono::nanoseconds by) {
-    note({.kind = kind::pass, .what = {seconds(by) + " pass", seconds(by) + " 过去了"}});
-    move_time(by, settled_tick);
+    const std::chrono::nanoseconds longest =
+        std::chrono::seconds{35};  // of real time: longer than any lease of a story
+    if (!scene_.time) by = std::min(by, longest);
+    tell_time(by);
+    if (scene_.time) return move_time(by, settled_tick);
+    let_real_time_pass(by);
 }
 
-void director::let_moment_pass(std::chrono::nanoseconds until) {
-    if (until > scene_.time->now() + std::chrono::seconds{1}) return;
+void director::pass_unanswered(std::chrono::nanoseconds by) {
+    tell_time(by);
+    move_time(by, plain_tick);
+}
+
+void director::tell_time(std::chrono::nanoseconds by) {
+    note({.kind = kind::pass, .what = {seconds(by) + " pass", seconds(by) + " 过去了"}});
+}
+
+void director::let_real_time_pass(std::chrono::nanoseconds by) {
+    servers_.wait(by, [&](std::chrono::nanoseconds passed) {
+        for (const auto& each : players_) each->tick(settled_tick);
+        end_what_is_over();
+        if (waiting_) waiting_(passed, by);
+    });
+    passed_ += by;
+}
+
+// Who waits for a server waits for that, not for its own patience to end; but a store may pause between two requests of one claim.
+void director::let_moment_pass(std::chrono::nanoseconds until, bool unanswered) {
+    if (!scene_.time) return;  // it passes by itself
+    const auto most = unanswered ? std::chrono::milliseconds{50} : std::chrono::seconds{1};
+    if (until > scene_.time->now() + most) return;
     servers_.set_time(std::max(until, scene_.time->now()));
     end_what_is_over();
     for (const auto& each : players_) each->asks_clock(plain_tick);
@@ -123,18 +152,11 @@ void director::move_time(std::chrono::nanoseconds by, char tick) {
     }
 }
 
-std::int64_t director::stock_left() {
-    raw_redis stage_hand{scene_.redis[0].host, scene_.redis[0].port};
-    const auto plain = std::stoll(stage_hand({"GET", "ticket"}).value_or("0"));
-    const auto fenced = std::stoll(stage_hand({"HGET", "fenced ticket", "left"}).value_or("0"));
-    return plain + fenced - story_.stock;  // one of the two is used
-}
-
 performance director::perform() {
     if (story_.stock > 0) note({.kind = kind::stock, .number = story_.stock});
     story_.play(*this);
-    if (story_.stock > 0) note({.kind = kind::stock, .number = stock_left()});
-    std::set<mishap> seen = judged(trace_);
+    if (story_.stock > 0) note({.kind = kind::stock, .number = servers_.stock_left(story_)});
+    std::set<mishap> seen = judged(story_, form_, trace_);
     seen.merge(seen_);
     return {form_, std::move(trace_), std::move(seen)};
 }

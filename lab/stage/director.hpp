@@ -8,6 +8,7 @@
 #include "lab/stage/trace.hpp"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -22,7 +23,9 @@ struct story;
 // happens in every run. Throws `void_play` if an actor does not come where it should within a minute.
 class director {
 public:
-    director(const story& told, form which, servers& house);
+    // `waiting`: told how far time has passed, where it passes by itself.
+    using progress = std::function<void(std::chrono::nanoseconds passed, std::chrono::nanoseconds of)>;
+    director(const story& told, form which, servers& house, progress waiting = {});
     ~director();
     director(const director&) = delete;
     director& operator=(const director&) = delete;
@@ -32,6 +35,9 @@ public:
 
     // Time passes, for servers and for everybody who does not stand still. Timers run when they are due.
     void pass(std::chrono::nanoseconds by);
+
+    // The same while servers do not answer: clients lose patience.
+    void pass_unanswered(std::chrono::nanoseconds by);
 
     void tell(text what);    // a sentence of the story
     void sees(mishap what);  // for what the judge cannot know
@@ -45,16 +51,20 @@ public:
 private:
     friend class player;
     void note(event what);
+    void tell_time(std::chrono::nanoseconds by);
     void end_what_is_over();
+    std::chrono::nanoseconds now() const;
+    void let_real_time_pass(std::chrono::nanoseconds by);
     void move_time(std::chrono::nanoseconds by, char tick);
-    void let_moment_pass(std::chrono::nanoseconds until);  // if it is a moment
-    std::int64_t stock_left();
+    void let_moment_pass(std::chrono::nanoseconds until, bool unanswered);  // if it is a moment
 
     const story& story_;
     const form form_;
     lab::servers& servers_;
+    const progress waiting_;
     scene scene_;
     std::chrono::nanoseconds began_{};
+    std::chrono::nanoseconds passed_{};  // of real time, as far as the story has let it
     std::vector<std::unique_ptr<player>> players_;
     trace trace_;
     std::set<mishap> seen_;

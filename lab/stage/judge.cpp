@@ -1,6 +1,9 @@
 #include "lab/stage/judge.hpp"
 
-#include <map>
+#include "lab/performance.hpp"
+#include "lab/story.hpp"
+
+#include <algorithm>
 #include <optional>
 
 namespace lab {
@@ -41,6 +44,14 @@ text to_text(mishap what) {
             return {"waits for itself", "自己等自己"};
         case mishap::gives_up:
             return {"a write is dropped", "写入被丢弃"};
+        case mishap::deadlock:
+            return {"deadlock: one is rolled back", "死锁：其中一个被回滚"};
+        case mishap::exhausted:
+            return {"no connection is left", "连接耗尽"};
+        case mishap::fails:
+            return {"somebody fails", "有人出错退出"};
+        case mishap::idle:
+            return {"nothing is done under the lock", "没有人在锁内做事"};
     }
     return {};
 }
@@ -83,6 +94,16 @@ std::set<mishap> judged(const trace& all) {
     }
     if (!now.waiting.empty() && now.holding.empty()) now.seen.insert(mishap::stuck);
     return now.seen;
+}
+
+std::set<mishap> judged(const story& told, form played, const trace& all) {
+    const auto seen = [&](kind what) { return std::ranges::find(all, what, &event::kind) != all.end(); };
+    std::set<mishap> made = judged(all);
+    if (!told.throws && seen(kind::failed)) made.insert(mishap::fails);
+    if (played == form::naive) return made;
+    if (told.mend_locks && !seen(kind::granted)) made.insert(mishap::idle);
+    if (told.stock > 0 && !seen(kind::sold)) made.insert(mishap::idle);
+    return made;
 }
 
 }  // namespace lab

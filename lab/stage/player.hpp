@@ -46,17 +46,20 @@ public:
     void resume();
 
     bool ended() const { return state_ == state::ended; }
+    bool waits() const { return state_ == state::waiting; }
     const std::string& name() const { return name_; }
 
 private:
     friend class director;
-    enum class state { standing, running, waiting, ended };
+    enum class state { standing, running, asking, waiting, ended };
 
     player(director& stage, std::string name, pid_t pid, int control, int ticks);
     bool go_on(std::initializer_list<std::string_view> points, bool returns_when_waiting);
     void let_go();
-    event next();         // what it says
-    void hear(bool all);  // what it has said by now
+    void let_ask();
+    bool waits_in_server();  // or it says something
+    event next();            // what it says
+    void hear(bool all);     // what it has said by now
     void note(event what);
     std::chrono::nanoseconds next_moment() const;  // when something happens to it by itself
     bool asks_clock(char how);
@@ -69,9 +72,11 @@ private:
     const int ticks_;
     state state_ = state::standing;
     std::string stands_at_{};
+    int waits_before_ = 0;  // how many waited in the server when it asked
     bool has_clock_ = false;
     bool stopped_ = false;
     bool holds_ = false;
+    bool unanswered_ = false;  // a server owes its clock an answer
     std::chrono::nanoseconds next_timer_ = std::chrono::nanoseconds::max();
     std::chrono::nanoseconds valid_until_ = std::chrono::nanoseconds::max();
 };

@@ -1,7 +1,9 @@
 // A plain connection to Redis, as the documents' code has one.
 #pragma once
 
-#include <cstdint>
+#include "lab/stage/redis_address.hpp"
+#include "stores/redis/servers/conversation.hpp"
+
 #include <functional>
 #include <optional>
 #include <string>
@@ -9,31 +11,30 @@
 
 namespace lab {
 
-// One command at a time; it blocks. Nothing of ours is between the caller and the server.
+// One command at a time; it blocks. Nothing of ours is between the caller and the server, but for the prefix of keys, if there is one.
 class raw_redis {
 public:
-    // Told of every command and its answer.
-    using listener =
-        std::function<void(const std::vector<std::string>& words, const std::optional<std::string>& answer)>;
+    using words = std::vector<std::string>;
 
-    raw_redis(const std::string& host, std::uint16_t port, listener told = {});
-    ~raw_redis();
-    raw_redis(const raw_redis&) = delete;
-    raw_redis& operator=(const raw_redis&) = delete;
+    // Told of every command and its answer.
+    using listener = std::function<void(const words& command, const std::optional<std::string>& answer)>;
+
+    explicit raw_redis(const redis_address& where, listener told = {});
 
     // The answer as text: numbers in digits, lists with a blank between their elements. Nothing: nil. Throws if the server
     // answers with an error, or not at all.
-    std::optional<std::string> operator()(const std::vector<std::string>& words);
+    std::optional<std::string> operator()(const words& command);
+
+    void send(const words& command);  // and does not wait for its answer; nobody is told
+    std::string next_message();       // of a channel that it listens to: blocks until there is one
+
+    // As it is, without the prefix, and nobody is told.
+    mortise::stores::redis::servers::reply ask(const words& command) { return server_.ask(command); }
 
 private:
-    std::optional<std::string> read();
-    void receive();
-    std::string line();
-    std::string take(std::size_t size);
-
-    int fd_ = -1;
-    std::string unread_;
-    listener told_;
+    const std::string prefix_;
+    mortise::stores::redis::servers::conversation server_;
+    const listener told_;
 };
 
 }  // namespace lab

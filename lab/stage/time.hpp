@@ -8,7 +8,7 @@
 namespace lab {
 
 // A time that stands still until the director moves it. It lies in a file that servers and actors have mapped: a server
-// sees it instead of the wall clock (tests/support/wall_clock_shim.c, still=), and so do timers of ours (stage_clock). So leases
+// sees it instead of the wall clock (checker/faults/wall_clock_shim.c, still=), and so do timers of ours (stage_clock). So leases
 // expire when the story says so, however slow or busy the machine is.
 class stage_time {
 public:

@@ -45,6 +45,13 @@ text outcome_of(spi::release_answer answer) {
     return {"no answer", "没有答复"};
 }
 
+text outcome_of(const std::vector<spi::renewal_answer>& answers) {
+    using enum spi::renewal_answer;
+    if (std::ranges::find(answers, lost) != answers.end()) return {"lost", "已丢失"};
+    if (std::ranges::find(answers, unknown) != answers.end()) return {"no answer", "没有答复"};
+    return {"renewed", "已续期"};
+}
+
 text said(const std::string& request, const text& answer) {
     return {request + " → " + answer.en, request + " → " + answer.zh};
 }
@@ -60,7 +67,7 @@ void traced_store::claim(const spi::claim_request& request, spi::reply<spi::clai
         request, [this, name = std::string(request.name), reply = std::move(reply)](spi::claim_answer answer) mutable {
             told_.asked(said("claim " + name, outcome_of(answer)));
             const bool waits = answer.is == spi::claim_answer::verdict::queued;
-            if (answer.is == spi::claim_answer::verdict::granted) told_.granted();
+            if (answer.is == spi::claim_answer::verdict::granted) told_.granted(answer.grant.counter);
             reply(std::move(answer));
             if (waits) told_.waits();
             told_.requests(-1);
@@ -73,8 +80,7 @@ void traced_store::renew(std::span<const spi::renewal> renewals, spi::reply<std:
     told_.requests(+1);
     store_wrapper::renew(renewals, [this, names = std::move(names),
                                     reply = std::move(reply)](std::vector<spi::renewal_answer> answers) mutable {
-        const bool good = std::ranges::all_of(answers, [](auto each) { return each == spi::renewal_answer::renewed; });
-        told_.asked(said("renew" + names, good ? text{"renewed", "已续期"} : text{"lost", "已丢失"}));
+        told_.asked(said("renew" + names, outcome_of(answers)));
         reply(std::move(answers));
         told_.requests(-1);
     });
@@ -89,7 +95,7 @@ void traced_store::release(std::string_view name, const mortise::claim_id& id, s
 
 void traced_store::granted(std::string_view name, const mortise::claim_id& id, const spi::grant& given) {
     told_.asked(said("push " + std::string(name), with_token(given)));
-    told_.granted();
+    told_.granted(given.counter);
     store_wrapper::granted(name, id, given);
 }
 

@@ -5,7 +5,7 @@
 
 #include <mortise/spi/store_wrapper.hpp>
 
-#include <atomic>
+#include <cstdint>
 #include <functional>
 
 namespace lab {
@@ -13,10 +13,10 @@ namespace lab {
 class traced_store final : public mortise::spi::store_wrapper {
 public:
     struct listener {
-        std::function<void(text)> asked;    // a request and its answer
-        std::function<void()> waits;        // a claim stands in line
-        std::function<void()> granted;      // it is granted; told before the caller knows
-        std::function<void(int)> requests;  // so many more have no answer yet
+        std::function<void(text)> asked;                   // a request and its answer
+        std::function<void()> waits;                       // a claim stands in line
+        std::function<void(std::uint64_t token)> granted;  // told before the caller knows; 0: there is none
+        std::function<void(int)> requests;                 // so many more have no answer yet
     };
     traced_store(const mortise::spi::context& outer, const mortise::spi::store_factory& inner, listener told);
 

@@ -67,6 +67,7 @@ story told() {
         .naive = naive,
         .mended = mended,
         .play = play,
+        .throws = true,
         .ends_in = {mishap::gives_up},
     };
 }

@@ -13,7 +13,14 @@ using namespace std::chrono_literals;
 namespace lab::a_herd_at_the_gate {
 
 void naive(actor& me) {
-    while (me.redis()({"SET", "lock:ticket", me.name(), "EX", "30", "NX"}) != "OK") me.at("woken by the message");
+    const auto take = [&] { return me.redis()({"SET", "lock:ticket", me.name(), "EX", "30", "NX"}) == "OK"; };
+    if (!take()) {
+        me.subscribe("unlocked");
+        do {
+            me.at("waits for the message");
+            me.await_message();
+        } while (!take());
+    }
     me.holds();
     me.at("inside");
     me.lets_go();
@@ -31,13 +38,13 @@ void play(director& stage) {
     std::vector<player*> waiting;
     for (const char* name : {"B", "C", "D", "E"}) {
         waiting.push_back(&stage.enter(name));
-        waiting.back()->run_to({"inside", "woken by the message"});
+        waiting.back()->run_to({"inside", "waits for the message"});
     }
     a.run();
     const std::size_t freed = stage.so_far().size();
     waiting.front()->run_to("inside") || waiting.front()->await("inside");
     for (player* each : waiting)
-        if (each != waiting.front()) each->run_to({"inside", "woken by the message"});
+        if (each != waiting.front()) each->run_to({"inside", "waits for the message"});
     std::set<std::string> asked;
     for (auto each = stage.so_far().begin() + static_cast<std::ptrdiff_t>(freed); each != stage.so_far().end(); ++each)
         if (each->kind == kind::command) asked.insert(each->actor);

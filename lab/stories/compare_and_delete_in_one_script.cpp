@@ -37,6 +37,7 @@ story told() {
                  "A 醒来太晚，锁已是 B 的，什么也没删；C 加锁失败。"},
         .mend = {"Nothing to mend.", "不需要修正。"},
         .keys = {"lock:ticket"},
+        .stock = 0,
         .naive = naive,
         .mended = mended,
         .play = play,

@@ -38,6 +38,7 @@ story told() {
                  "A 比较之后遇到 GC 停顿，醒来删掉了 B 的锁；C 趁虚而入。"},
         .mend = {"Comparing and deleting are one step of the server.", "比较和删除在服务器上是一步。"},
         .keys = {"lock:ticket"},
+        .stock = 0,
         .naive = naive,
         .mended = mended,
         .play = play,

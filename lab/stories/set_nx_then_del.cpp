@@ -35,6 +35,7 @@ story told() {
                  "A 超时，B 拿到锁；A 执行 DEL，删掉的是 B 的锁；C 在 B 还在里面时进来。"},
         .mend = {"A release names its claim: it can only end that one.", "释放时带上自己的标识，只能释放自己的锁。"},
         .keys = {"lock:ticket"},
+        .stock = 0,
         .naive = naive,
         .mended = mended,
         .play = play,

@@ -25,10 +25,10 @@ void mended(actor& me) {
     mortise::mutex tickets{me.locks(), "ticket", {.lease = 10s}};
     std::scoped_lock guard{tickets};
     me.holds(tickets.hold());
+    const relying inside{me};
     me.at("inside");
     if (me.name() == "A") throw std::runtime_error("the work fails");
     me.sell();
-    me.lets_go();
 }
 
 void play(director& stage) {
@@ -51,6 +51,7 @@ story told() {
         .naive = naive,
         .mended = mended,
         .play = play,
+        .throws = true,
         .ends_in = {mishap::stuck},
     };
 }

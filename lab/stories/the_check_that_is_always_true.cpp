@@ -40,6 +40,7 @@ story told() {
                  "看似比较了持有者，B 的锁照样被 A 删掉。"},
         .mend = {"The server compares, not the caller.", "由服务器比较，而不是调用者。"},
         .keys = {"lock:ticket"},
+        .stock = 0,
         .naive = naive,
         .mended = mended,
         .play = play,

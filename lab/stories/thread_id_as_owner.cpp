@@ -42,6 +42,7 @@ story told() {
                  "比较并删除的脚本看到“自己的”id，删掉了另一个节点的锁。"},
         .mend = {"A claim has 128 random bits of its own.", "每次加锁都有自己的 128 位随机标识。"},
         .keys = {"lock:ticket"},
+        .stock = 0,
         .naive = naive,
         .mended = mended,
         .play = play,

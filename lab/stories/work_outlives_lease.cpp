@@ -58,6 +58,7 @@ story told() {
         .mend = {"The lease is renewed while the holder lives, and only its owner can release it.",
                  "持有者活着就自动续期；只有持有者自己能释放。"},
         .keys = {"lock:ticket"},
+        .stock = 0,
         .naive = naive,
         .mended = mended,
         .play = play,

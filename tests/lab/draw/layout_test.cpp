@@ -66,6 +66,17 @@ TEST(layout, tokens_are_told_by_their_rank) {
     EXPECT_EQ(drawn.rows[0].in_full, "token 1794976569009000");
 }
 
+TEST(layout, a_small_token_has_its_rank_where_it_is_called_one) {
+    script all;
+    all.command("A", {"claim ticket → granted, token 6", "claim ticket → 已授予，令牌 6"}).hold("A", 6);
+    all.command("A", "GET ticket → 6");
+    const layout drawn = layout_of(all);
+    EXPECT_EQ(drawn.rows[0].answer.en, "granted, token 1");
+    EXPECT_EQ(drawn.rows[0].answer.zh, "已授予，令牌 1");
+    EXPECT_THAT(english(drawn.rows[0].state), ElementsAre("lock ticket: A, token 1"));
+    EXPECT_EQ(drawn.rows[1].answer.en, "6");
+}
+
 TEST(layout, a_padded_token_has_its_rank_too) {
     script all;
     all.command("A", "claim x → granted").hold("A", lab::testing::older);
@@ -203,6 +214,7 @@ TEST(verdict, says_whether_the_story_ended_as_told) {
     EXPECT_EQ(harmless_one.sentence.en, "No harm: two hold it at once, which no lock can prevent");
     EXPECT_TRUE(harmless_one.good);
     const verdict other = verdict_of(told, {form::naive, lab::testing::one_by_one(), {}});
+    EXPECT_FALSE(other.good);
     EXPECT_FALSE(other.as_told);
     EXPECT_EQ(other.sentence.en, "Holds: nothing goes wrong (not as told: two hold it at once)");
 }
