@@ -1,5 +1,5 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test scenarios install uninstall asan tsan storms failovers models interop peers compare pictures bench docs reference sizes format tidy ci clean
+.PHONY: quickstart test scenarios install uninstall asan tsan storms failovers models fuzz simulate interop peers compare check-short check-long pictures bench docs reference sizes format tidy ci clean
 
 BUILD = build
 PREFIX = /usr/local
@@ -45,10 +45,28 @@ failovers:
 	@./test -N >/dev/null
 	@MORTISE_STORMS_IN_FULL=1 build/src/stores/redis/store_redis_tests '--gtest_filter=redis_failovers.*'
 
-# What is proved of tokens that a majority agrees on, in full, in minutes. The tests check a small version.
+# What is proved of the protocols, in full: a quarter of an hour, some 12 GB. The tests check small versions.
 models:
 	@. .ci/lib.sh && need spin gcc libc6-dev
 	@models/check full
+
+# Processes and servers that are killed, stopped and cut off while they lock, and a verdict on each store; and controls that must be
+# convicted. Two minutes and a half, or hours.
+check-short check-long:
+	@./test -N >/dev/null
+	@checker/check $(@:check-%=%)
+
+# A million runs of the core on simulated time and network. Another million: make simulate FROM=1000001
+FROM = 1
+simulate:
+	@. .ci/lib.sh && need g++ cmake ninja-build libgtest-dev libgmock-dev libssl-dev && \
+		configure -DMORTISE_BUILD_TESTS=ON && build build mortise_simulate
+	@build/mortise-simulate --seeds 1000000 --from $(FROM) --jobs $$(nproc)
+
+# Made-up bytes for everything that reads bytes, MINUTES for each target: make fuzz MINUTES=10
+MINUTES = 10
+fuzz:
+	@fuzz/run $(MINUTES)
 
 # Locks that are shared with programs of other languages.
 interop:
@@ -113,9 +131,10 @@ ci:
 clean:
 	rm -rf build build-*
 
-# The pictures of docs/learn.md, in both languages.
+# The pictures of docs/learn.md and of the README, in both languages.
 learned = no-lock lock-in-each-process finally-and-a-crash setnx-then-expire work-outlives-lease get-compare-del \
-	the-watchdog-of-any-key the-count-outlives-the-lease the-master-dies pause-past-the-lease
+	the-watchdog-of-any-key the-count-outlives-the-lease the-master-dies pause-past-the-lease \
+	a-late-delete a-version-without-a-row
 pictures:
 	@./test -N >/dev/null
 	@for lang in en zh; do \

@@ -53,6 +53,11 @@ Install them as root (apt-get install$missing), then try again."
     rm -f "$log"
 }
 
+# wish package what: the same, but where it cannot be had, says what is done without it.
+wish() {
+    (need "$1") || say "$2 $1 could not be installed."
+}
+
 need_programs() {
     missing=
     for package in "$@"; do
@@ -65,6 +70,7 @@ need_programs() {
             etcd-client) programs='etcdctl' text='etcdctl' ;;
             postgresql-15) programs='postgres /usr/lib/postgresql/*/bin/postgres' text='PostgreSQL 14 or newer (the server)' ;;
             mariadb-server-core) programs='mariadbd /usr/sbin/mariadbd' text='MariaDB 10.6 or newer (the server)' ;;
+            chromium) programs='chromium chromium-browser google-chrome' text='Chromium' ;;
             openssl) programs='openssl' text='the command openssl' ;;
             clang-*[0-9]) programs="$(echo "$package" | sed 's/^clang-\([0-9]*\)$/clang++-\1/') ${package%-*}" text=$package ;;
             *) continue ;; # libraries: CMake looks for them and says what it misses

@@ -1,11 +1,11 @@
 # Tests in another time zone with a wall clock that jumps, by half an hour to an hour at each reading. A preloaded shim bends the
 # wall clock; sanitizers want to be loaded first, so there is none of this under them.
-if(MORTISE_SANITIZE OR NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/support/wall_clock_shim.c)
+if(MORTISE_SANITIZE OR NOT EXISTS ${PROJECT_SOURCE_DIR}/checker/faults/wall_clock_shim.c)
     message(STATUS "No wall clock tests in this build")
     return()
 endif()
 
-add_library(wall_clock_shim MODULE support/wall_clock_shim.c)
+add_library(wall_clock_shim MODULE ${PROJECT_SOURCE_DIR}/checker/faults/wall_clock_shim.c)
 target_link_libraries(wall_clock_shim PRIVATE ${CMAKE_DL_LIBS})
 
 # For processes whose clocks disagree, and for servers whose clock is set.
@@ -30,9 +30,9 @@ function(mortise_add_wall_clock_test name program setting)
 endfunction()
 
 # The shim's own test, and what a clock that jumps could hide from.
-mortise_add_wall_clock_test(support_wall_clock_off support_tests offset=3600 --gtest_filter=wall_clock.*)
-mortise_add_wall_clock_test(support_wall_clock_jumping support_tests jump=3600 --gtest_filter=wall_clock.*)
-mortise_add_wall_clock_test(support_wall_clock_spread support_tests spread=3600 --gtest_filter=wall_clock.*)
+mortise_add_wall_clock_test(checker_wall_clock_off checker_tests offset=3600 --gtest_filter=wall_clock.*)
+mortise_add_wall_clock_test(checker_wall_clock_jumping checker_tests jump=3600 --gtest_filter=wall_clock.*)
+mortise_add_wall_clock_test(checker_wall_clock_spread checker_tests spread=3600 --gtest_filter=wall_clock.*)
 mortise_add_wall_clock_test(store_host_wall_clock_off store_host_tests offset=3600 --gtest_filter=host_tokens.*)
 
 # What can notice a wall clock, and why nothing else can: docs/decisions/0034. Where tokens are made from the wall clock, all

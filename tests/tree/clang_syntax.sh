@@ -1,6 +1,6 @@
 #!/bin/sh
 # clang_syntax.sh <clang++> <build directory> <root of the repository>
-# The second compiler: every C++ file the build compiles but the tests, fixtures and lab, which no user of ours compiles, with the same
+# The second compiler: every C++ file the build compiles but the tests, fixtures, checker and lab, which no user of ours compiles, with the same
 # flags, and warnings are errors. One that passed is looked at again when it, a header or a flag has changed.
 set -eu
 
@@ -79,7 +79,7 @@ sed -n 's/^ *"command": "\(.*\)",\{0,1\}$/\1/p' "$commands" |
         if (index(file, root) == 1) file = substr(file, length(root) + 1)
         if (file ~ /_test\.cpp$/ || file ~ /^src\/stores\/[^\/]*\/(fixture\.cpp$|servers\/)/) next
         if (file ~ /^(build[^\/]*\/)?tests\// && file !~ /^tests\/consumer/) next
-        if (file ~ /^lab\// || file ~ /\/generated\/lab_/) next
+        if (file ~ /^(lab|checker)\// || file ~ /\/generated\/lab_/) next
         if (file ~ /\.c(pp|xx)$/) print
     }' >"$stamps/list.txt"
 grep -q '/src/core/[^ ]*$' "$stamps/list.txt" || { echo "the library is not among what $commands compiles" >&2; exit 1; }

@@ -37,6 +37,10 @@ Never promised: the order of waiters across a failover, side effects that happen
 A store that always asks a majority needs no further option. Redis copies grants to its replicas later, so there a
 claim can wait for replicas: `durability::wait(k)`, or `wait=k` in the address. The grant, and each renewal, counts
 only once k replicas have it.
+
+How these promises are tried: `mortise-check --private STORE --minutes N` runs processes, faults and six checkers
+against each store, and `mortise-check --store URL` does it against yours. [campaigns.md](campaigns.md) has the figures
+and the commands that repeat them.
 )";
 
 std::string list_of(const std::vector<std::string>& sentences) {

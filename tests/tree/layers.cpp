@@ -48,9 +48,9 @@ target in_angles(std::string_view header) {
     if (header.starts_with("mortise/asio/") || header == "mortise/asio.hpp") return {asio};
     if (header.starts_with("mortise/")) return {public_headers};
     if (header.find_first_of("./") == header.npos) return {standard};
-    constexpr std::string_view posix[] = {"dlfcn.h",   "errno.h", "fcntl.h",  "poll.h",  "pthread.h",
-                                          "pty.h",     "sched.h", "signal.h", "spawn.h", "stdlib.h",
-                                          "termios.h", "time.h",  "unistd.h"};
+    constexpr std::string_view posix[] = {"dlfcn.h",   "errno.h",   "fcntl.h", "netdb.h",  "poll.h",
+                                          "pthread.h", "pty.h",     "sched.h", "signal.h", "spawn.h",
+                                          "stdlib.h",  "termios.h", "time.h",  "unistd.h"};
     if (std::find(std::begin(posix), std::end(posix), header) != std::end(posix)) return {system_header};
     for (std::string_view folder : {"sys/", "linux/", "netinet/", "arpa/"}) {
         if (header.starts_with(folder)) return {system_header};

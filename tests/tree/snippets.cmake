@@ -32,4 +32,14 @@ if(sources)
     target_compile_options(snippets PRIVATE -Wno-unused -Wno-shadow)
     target_include_directories(snippets PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(snippets PRIVATE mortise::mortise $<TARGET_NAME_IF_EXISTS:mortise::asio>)
+
+    # Those of the patterns' pages run, too.
+    set(patterns "consistent_cache|once_per_period|sharded_stock|single_flight|striped_mutex|token_keeper")
+    add_executable(pattern_snippets pattern_snippets.cpp
+        "$<FILTER:$<TARGET_OBJECTS:snippets>,INCLUDE,docs_(${patterns})_md_>")
+    mortise_own(pattern_snippets)
+    target_include_directories(pattern_snippets PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(pattern_snippets PRIVATE mortise::patterns)
+    add_test(NAME tree.pattern_snippets COMMAND pattern_snippets)
+    set_tests_properties(tree.pattern_snippets PROPERTIES TIMEOUT 60 LABELS tree_tests)
 endif()

@@ -1,0 +1,323 @@
+#include "checker/campaign/campaign.hpp"
+
+#include "checker/campaign/address.hpp"
+#include "checker/campaign/judging.hpp"
+#include "checker/campaign/resource.hpp"
+#include "checker/campaign/trouble.hpp"
+#include "checker/history/log.hpp"
+#include "support/children.hpp"
+
+#include <mortise/client.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include <sys/resource.h>
+
+namespace mortise::checker {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+std::string run_id(std::uint64_t seed) {
+    return "mortise-check-" + std::to_string(raw_now() / 1'000'000 % 100'000'000) + "-" + std::to_string(seed);
+}
+
+// Asks the store again and again who holds what.
+class witness {
+public:
+    witness(const std::string& url, const lock_plan& plan, const std::string& prefix, history_log& notes)
+        : locks_(url, client_options{.reply_timeout = 500ms, .patience = 1s}), notes_(notes) {
+        for (std::uint32_t i = 0; i < plan.count(); ++i) names_[plan.name(prefix, i)] = i;
+        if (can_tell()) thread_ = std::thread{[this] { run(); }};
+    }
+    ~witness() {
+        over_ = true;
+        if (thread_.joinable()) thread_.join();
+    }
+    witness(const witness&) = delete;
+    witness& operator=(const witness&) = delete;
+
+    bool can_tell() const { return locks_.promises().lists; }
+
+    // Of ours, now. Nothing: the store did not answer.
+    std::optional<std::size_t> held() {
+        std::error_code failed;
+        std::size_t ours = 0;
+        for (const held_lock& one : locks_.list(failed)) ours += names_.contains(one.name);
+        return failed ? std::nullopt : std::optional{ours};
+    }
+
+private:
+    void run() {
+        while (!over_) {
+            look();
+            std::this_thread::sleep_for(100ms);
+        }
+    }
+    void look() {
+        record note{.op = notes_.next_op(), .what = act::truth};
+        notes_.write(note);
+        std::error_code failed;
+        for (const held_lock& one : locks_.list(failed)) {
+            const auto at = names_.find(one.name);
+            if (at == names_.end()) continue;
+            notes_.write({.op = note.op,
+                          .lock = at->second,
+                          .what = act::holder,
+                          .is = phase::ok,
+                          .token = one.holder.token.value()});
+        }
+        note.is = failed ? phase::unknown : phase::ok;
+        notes_.write(note);
+    }
+
+    client locks_;
+    history_log& notes_;
+    std::map<std::string, std::uint32_t> names_;
+    std::atomic<bool> over_{false};
+    std::thread thread_;
+};
+
+class campaign {
+public:
+    campaign(const campaign_plan& plan, const std::function<void(const std::string&)>& told)
+        : plan_(plan),
+          told_(told),
+          url_(plan.servers != nullptr ? plan.servers->fresh_url() : plan.url),
+          locks_{plan.mutexes, plan.shared},
+          prefix_(run_id(plan.seed)),
+          dice_(static_cast<unsigned>(plan.seed)) {}
+
+    campaign_result run() {
+        build_the_network();
+        history_log notes{home_ / "campaign"};
+        history_log applied{home_ / "resource"};
+        const resource_server resource{home_ / "socket", applied, plan_.sealing};
+        if (!plan_.clock_shim.empty()) clock_.emplace(plan_.clock_shim);
+        crew workers{setup_of_crew()};
+        gather_troubles(workers, resource);
+        {
+            witness truth{url_, locks_, prefix_, notes};
+            told_("the store is " + truth_of_url() + "; " + std::to_string(plan_.processes) + " processes, " +
+                  std::to_string(troubles_.size()) + " kinds of faults, seed " + std::to_string(plan_.seed));
+            make_trouble(workers, notes);
+            heal_everything(notes);
+            settle(workers);
+            finish(workers, truth);
+        }
+        look_at_what_is_left(notes);
+        return verdict(workers);
+    }
+
+private:
+    struct inflicted {
+        std::size_t which = 0;
+        std::uint64_t op = 0;
+    };
+
+    std::string truth_of_url() const { return client{url_}.store(); }  // secrets are masked
+
+    // How long a hold stays in the store when its owner is gone: the lease, or the session.
+    milliseconds outlasts() const {
+        return std::max(plan_.lease, plan_.servers != nullptr ? plan_.servers->frees_the_dead_after() : 0ms);
+    }
+    milliseconds bound() const { return outlasts() + 6s; }
+
+    void build_the_network() {
+        const auto address = address_in(url_);
+        if (!address || plan_.only_pauses) return;
+        for (std::size_t i = 0; i < plan_.processes; ++i) {
+            network_.push_back(std::make_unique<testing::tcp_proxy>(address->port));
+            urls_.push_back(address->through(network_.back()->port()));
+        }
+    }
+
+    crew::setup setup_of_crew() {
+        crew::setup how{.size = plan_.processes, .directory = home_.path(), .urls = urls_};
+        how.orders = {.url = url_,
+                      .resource = home_ / "socket",
+                      .prefix = prefix_,
+                      .seed = plan_.seed,
+                      .lease = plan_.lease,
+                      .stay = plan_.stay,
+                      .pause = plan_.pause,
+                      .mutexes = plan_.mutexes,
+                      .shared = plan_.shared,
+                      .sealing = plan_.sealing,
+                      .checks = plan_.checks};
+        if (clock_) {
+            const auto words = clock_->command();
+            how.settings.assign(words.begin() + 1, words.end());
+        }
+        return how;
+    }
+
+    // A group is what shares a victim: of each, one fault at a time.
+    void gather_troubles(crew& workers, const resource_server& resource) {
+        const auto add = [this](std::vector<trouble> more) {
+            for (trouble& one : more) {
+                troubles_.push_back(std::move(one));
+                groups_.push_back(next_group_);
+            }
+            ++next_group_;
+        };
+        add(troubles_of(workers, [&resource] { return resource.amid(); }));
+        if (plan_.only_pauses) {
+            troubles_.erase(troubles_.begin());  // of the two the one that stops
+            groups_.pop_back();
+            return;
+        }
+        if (!network_.empty()) add(troubles_of(network_));
+        if (clock_) add(troubles_of(*clock_));
+        if (plan_.servers != nullptr) add(troubles_of(plan_.servers->faults()));
+    }
+
+    // All kinds in turn, in an order that the seed decides.
+    std::size_t next_trouble() {
+        if (deck_.empty()) {
+            for (std::size_t i = 0; i < troubles_.size(); ++i) deck_.push_back(i);
+            std::shuffle(deck_.begin(), deck_.end(), dice_);
+        }
+        const std::size_t drawn = deck_.back();
+        deck_.pop_back();
+        return drawn;
+    }
+
+    std::vector<std::size_t> drawn() {
+        std::vector<std::size_t> round{next_trouble()};
+        if (dice_() % 3 != 0 || troubles_.size() < 2) return round;
+        const std::size_t more = next_trouble();
+        if (groups_[more] != groups_[round[0]])
+            round.push_back(more);
+        else
+            deck_.push_back(more);
+        return round;
+    }
+
+    void make_trouble(crew& workers, history_log& notes) {
+        std::this_thread::sleep_for(1s);
+        const auto end = steady_clock::now() + plan_.length;
+        for (int rounds = 0; steady_clock::now() < end; ++rounds) {
+            std::vector<inflicted> now;
+            double longest = 0;
+            for (const std::size_t which : drawn()) {
+                now.push_back({which, strike(which, notes)});
+                longest = std::max(longest, troubles_[which].longest);
+            }
+            const double share = 0.05 + 0.95 * static_cast<double>(dice_() % 1000) / 1000;
+            const auto lasts = plan_.only_pauses ? 1.3 * outlasts() : longest * share * plan_.lease;
+            std::this_thread::sleep_for(lasts);
+            for (const inflicted& one : now) heal(one, notes);
+            for (std::string& odd : workers.look_after()) result_.reasons.push_back(std::move(odd));
+            const milliseconds rest = 5000ms - std::chrono::duration_cast<milliseconds>(lasts);
+            const milliseconds calm{dice_() % static_cast<unsigned>(plan_.calm.count() + 1)};
+            std::this_thread::sleep_for(plan_.only_pauses ? std::max(rest, 1000ms) : calm);
+            if (rounds % 20 == 19) told_(std::to_string(rounds + 1) + " rounds of faults");
+        }
+    }
+
+    std::uint64_t strike(std::size_t which, history_log& notes) {
+        record note{.op = notes.next_op(), .what = act::fault, .value = which + 1};
+        notes.write(note);
+        note.is = troubles_[which].strike(dice_) ? phase::ok : phase::fail;
+        notes.write(note);
+        return note.op;
+    }
+    void heal(const inflicted& one, history_log& notes) {
+        record note{.op = one.op, .what = act::heal, .value = one.which + 1};
+        notes.write(note);
+        note.is = troubles_[one.which].heal() ? phase::ok : phase::fail;
+        notes.write(note);
+    }
+
+    void heal_everything(history_log& notes) {
+        for (auto& one : network_) one->thaw();
+        notes.write({.what = act::heal, .is = phase::ok, .value = 0});
+    }
+
+    void settle(crew& workers) {
+        std::this_thread::sleep_for(bound());
+        for (std::string& odd : workers.look_after()) result_.reasons.push_back(std::move(odd));
+    }
+
+    // All leave, and what the killed had goes by itself.
+    void finish(crew& workers, witness& truth) {
+        for (std::string& odd : workers.dismiss(40s)) result_.reasons.push_back(std::move(odd));
+        lists_ = truth.can_tell();
+        if (!lists_) left_ = 0;
+        const auto until = steady_clock::now() + bound();
+        while (left_ != 0 && steady_clock::now() < until) {
+            left_ = truth.held().value_or(1);
+            if (left_ != 0) std::this_thread::sleep_for(100ms);
+        }
+    }
+
+    void look_at_what_is_left(history_log& notes) {
+        if (left_ == 0 && plan_.servers != nullptr) {
+            const auto remains = plan_.servers->remains_at(url_);
+            left_ = remains.clean ? 0 : 1;
+            told_("left in the store: " + (remains.figures.empty() ? "nothing" : remains.figures));
+        }
+        notes.write({.what = act::leftover, .is = phase::ok, .value = left_});
+    }
+
+    campaign_result verdict(const crew& workers) {
+        evidence seen;
+        std::vector<std::string> files = workers.logs();
+        files.push_back(home_ / "campaign");
+        std::erase_if(files, [](const std::string& file) { return !std::filesystem::exists(file); });
+        seen.all = merged(files);
+        const log_contents applied = read_log(home_ / "resource");
+        seen.applied = applied.records;
+        seen.all.full = seen.all.full || applied.full;
+        for (const trouble& one : troubles_) {
+            seen.troubles.push_back(one.name);
+            seen.forgetting.push_back(one.forgets && plan_.excuses);
+        }
+        seen.bound = std::chrono::nanoseconds{bound()}.count();
+        seen.mutexes = plan_.mutexes;
+        seen.sealing = plan_.sealing;
+        seen.lists = lists_;
+        result_.processes = workers.started();
+        result_.store = truth_of_url();
+        result_.seed = plan_.seed;
+        for (std::uint32_t i = 0; i < locks_.count(); ++i) result_.lock_names.push_back(locks_.name("", i).substr(1));
+        rusage used{};
+        ::getrusage(RUSAGE_CHILDREN, &used);
+        result_.cpu_seconds = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec);
+        judge(std::move(seen), result_);
+        return std::move(result_);
+    }
+
+    const campaign_plan plan_;
+    const std::function<void(const std::string&)> told_;
+    const std::string url_;
+    const lock_plan locks_;
+    const std::string prefix_;
+    const testing::scratch_directory home_{};
+    std::minstd_rand dice_;
+    std::optional<testing::movable_clock> clock_{};
+    std::vector<std::unique_ptr<testing::tcp_proxy>> network_{};
+    std::vector<std::string> urls_{};
+    std::vector<trouble> troubles_{};
+    std::vector<int> groups_{};
+    int next_group_ = 0;
+    std::vector<std::size_t> deck_{};
+    std::size_t left_ = 1;
+    bool lists_ = true;
+    campaign_result result_{};
+};
+
+}  // namespace
+
+campaign_result run_campaign(const campaign_plan& plan, const std::function<void(const std::string&)>& told) {
+    return campaign{plan, told}.run();
+}
+
+}  // namespace mortise::checker

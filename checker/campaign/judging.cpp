@@ -1,0 +1,109 @@
+#include "checker/campaign/judging.hpp"
+
+#include "checker/verdict/exclusion.hpp"
+#include "checker/verdict/fence.hpp"
+#include "checker/verdict/linearizable.hpp"
+#include "checker/verdict/liveness.hpp"
+#include "checker/verdict/order.hpp"
+#include "checker/verdict/truth.hpp"
+
+#include <algorithm>
+
+namespace mortise::checker {
+namespace {
+
+excuses excuses_in(const evidence& seen) {
+    excuses found;
+    for (const record& one : seen.all.records)
+        if (one.what == act::fault && one.is == phase::invoke && one.value >= 1 &&
+            one.value <= seen.forgetting.size() && seen.forgetting[one.value - 1])
+            found.moments.push_back(one.at);
+    return found;
+}
+
+void tally(const evidence& seen, campaign_result& result) {
+    for (const std::string& name : seen.troubles) result.troubles[name];
+    std::size_t jumps = 0;
+    for (const record& one : seen.all.records) {
+        if (one.value == clock_was_seen_to_jump && one.what == act::fault) ++jumps;
+        if (one.value < 1 || one.value > seen.troubles.size()) continue;
+        trouble_tally& of = result.troubles[seen.troubles[one.value - 1]];
+        if (one.what == act::fault && one.is == phase::invoke) ++of.struck;
+        if (one.what == act::heal && one.is == phase::ok) ++of.bit;
+    }
+    const auto clock = result.troubles.find(std::string(clock_trouble));
+    if (clock != result.troubles.end()) clock->second.bit = std::min(clock->second.bit, jumps);
+}
+
+std::vector<hold_span> those_of(const std::vector<hold_span>& holds, const auto& wanted) {
+    std::vector<hold_span> some;
+    std::copy_if(holds.begin(), holds.end(), std::back_inserter(some),
+                 [&](const hold_span& one) { return wanted(one.grant); });
+    return some;
+}
+
+void linearizability(const std::vector<hold_span>& holds, std::uint32_t mutexes, const excuses& excused,
+                     campaign_result& result) {
+    const auto check = [&](lock_model model, const auto& wanted) {
+        const auto some = those_of(holds, wanted);
+        if (!some.empty()) result.judgements.push_back(linearizable(some, model, excused));
+    };
+    check(lock_model::fenced, [&](const operation& one) { return one.lock < mutexes; });
+    check(lock_model::read_write, [&](const operation& one) { return one.lock == mutexes; });
+    check(lock_model::semaphore, [&](const operation& one) { return one.lock > mutexes; });
+}
+
+void count(const std::vector<hold_span>& holds, const evidence& seen, campaign_result& result) {
+    result.grants = holds.size();
+    for (const hold_span& one : holds) result.lost += one.end == phase::lost;
+    for (const operation& one : result.operations) result.unknown += one.is == phase::unknown;
+    const lost_updates updates = count_lost_updates(seen.applied);
+    result.writes = updates.writes;
+    result.lost_updates = updates.lost;
+}
+
+void decide(const evidence& seen, campaign_result& result) {
+    const auto is_void = [&](std::string why) { result.reasons.push_back("void: " + std::move(why)); };
+    if (seen.all.full) is_void("a log was full, and records are missing");
+    for (const auto& [name, of] : result.troubles)
+        if (of.bit == 0) is_void("the fault \"" + name + "\" never bit");
+    for (const judgement& one : result.judgements) {
+        if (one.checked == 0) is_void(one.checker + " had nothing to look at");
+        if (one.undecided != 0)
+            is_void(one.checker + " could not decide about " + std::to_string(one.undecided) + " locks");
+    }
+    const bool sound = std::all_of(result.judgements.begin(), result.judgements.end(),
+                                   [](const judgement& one) { return one.sound(); });
+    if (!sound)
+        result.is = outcome::violated;
+    else
+        result.is = result.reasons.empty() ? outcome::sound : outcome::is_void;
+}
+
+}  // namespace
+
+std::size_t campaign_result::bites() const {
+    std::size_t sum = 0;
+    for (const auto& [name, of] : troubles) sum += of.bit;
+    return sum;
+}
+
+void judge(evidence seen, campaign_result& result) {
+    const excuses excused = excuses_in(seen);
+    result.operations = operations_of(seen.all);
+    const auto holds = holds_of(seen.all, result.operations);
+    tally(seen, result);
+    count(holds, seen, result);
+    result.judgements.push_back(timed_exclusion(holds, excused));
+    result.judgements.push_back(grant_order(holds));
+    result.judgements.push_back(seen.sealing ? fenced_register(seen.applied, result.operations)
+                                             : updates_without_seals(seen.applied));
+    linearizability(holds, seen.mutexes, excused, result);
+    result.judgements.push_back(liveness(seen.all, result.operations, seen.bound));
+    if (seen.lists) result.judgements.push_back(no_lies(seen.all, result.operations, holds, excused));
+    decide(seen, result);
+    result.trouble_names = std::move(seen.troubles);
+    result.all = std::move(seen.all);
+}
+
+}  // namespace mortise::checker

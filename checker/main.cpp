@@ -1,0 +1,168 @@
+// mortise-check: locks under faults, against a store of the user's or against private servers, with a verdict.
+#include "checker/campaign/campaign.hpp"
+#include "checker/campaign/crew.hpp"
+#include "checker/report/report.hpp"
+#include "tools/mortise/arguments.hpp"
+#include "tools/mortise/failure.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+namespace mortise::checker {
+namespace {
+
+enum exit_code : int { is_sound = 0, is_violated = 1, bad_usage = 2, is_void = 3 };
+
+constexpr std::string_view help =
+    R"(mortise-check: does the lock hold, on this store, while everything goes wrong?
+
+  mortise-check --store URL [--minutes N]      a store of yours
+  mortise-check --private NAME [--minutes N]   a server that it starts and ends
+
+Processes take locks, change what the locks protect, and write down every call. Meanwhile they are killed
+and stopped, their connections are cut, delayed and frozen, and, with --private, the server is too. Then six
+checkers read what was written down. No clock but one, no memory of the library is believed.
+
+  --store URL      client-side faults only, under names of its own; your other locks are left alone. A proxy
+                   stands between only if the URL names one port of this machine, without TLS
+  --private NAME   all faults. NAME is a fixture: host, redis, etcd, zookeeper, mysql, postgres, ...;
+                   "list" lists them
+  --minutes N      how long there are faults; default 1. --seconds N: the same, for the impatient
+  --processes N    default 5
+  --lease T        in milliseconds; default 2000. Short leases expire more often under faults
+  --seed N         chooses faults and their order; default: from the clock, and printed
+  --pause T        between two locks of a process, at most, in milliseconds; default 0. Spares the processor
+  --mutex-only     no readers and no permits, for stores that have neither
+  --unfenced       the resource takes every write, whatever its token
+  --careless       holders never ask whether they still hold: what most programs do
+  --no-excuses     what a store forgot counts too: lost data of Redis, KILL of a connection that is a lock
+  --pauses         no faults but Jepsen's: every 5 s one process is stopped for longer than its lease, if it can be
+                   between its read and its write
+  --json           the verdict as one line
+  --html FILE      a page with the verdict and a timeline
+
+Exit: 0 sound, 1 violated, 2 the command line is wrong, 3 void: a fault never bit or a checker had nothing to
+look at, so the run says nothing.
+
+  mortise-check --store redis://127.0.0.1 --minutes 5 --html verdict.html
+  mortise-check --private etcd --pauses --unfenced --careless      # updates are lost
+  mortise-check --private etcd --pauses --careless                 # with seals, none
+)";
+
+constexpr command::option options[] = {
+    {0, "store", "URL"}, {0, "private", "NAME"},    {0, "minutes", "N"},
+    {0, "seconds", "N"}, {0, "processes", "N"},     {0, "lease", "T"},
+    {0, "seed", "N"},    {0, "mutex-only"},         {0, "unfenced"},
+    {0, "no-excuses"},   {0, "careless"},           {0, "pauses"},
+    {0, "json"},         {0, "html", "FILE"},       {0, "stay", "T"},
+    {0, "pause", "T"},   {0, "clock-shim", "FILE"}, {'h', "help"},
+};
+
+std::uint64_t number(const command::arguments& given, const std::string& name, std::uint64_t otherwise,
+                     std::uint64_t least, std::uint64_t most) {
+    const auto text = given.value("--" + name);
+    if (!text) return otherwise;
+    std::uint64_t found = 0;
+    const bool digits = !text->empty() && text->size() < 19 && text->find_first_not_of("0123456789") == text->npos;
+    if (digits) found = std::stoull(*text);
+    if (!digits || found < least || found > most)
+        command::refuse("--" + name + " is a whole number from " + std::to_string(least) + " to " +
+                        std::to_string(most) + ", not \"" + *text + "\"");
+    return found;
+}
+
+campaign_plan plan_of(const command::arguments& given) {
+    campaign_plan plan;
+    const std::uint64_t minutes = number(given, "minutes", 1, 1, 10'000);
+    plan.length = std::chrono::seconds{number(given, "seconds", 60 * minutes, 1, 600'000)};
+    plan.processes = number(given, "processes", 5, 2, 200);
+    plan.lease = std::chrono::milliseconds{number(given, "lease", 2000, 100, 600'000)};
+    plan.stay = std::chrono::milliseconds{number(given, "stay", 20, 1, 60'000)};
+    plan.pause = std::chrono::milliseconds{number(given, "pause", 0, 0, 60'000)};
+    plan.seed = number(given, "seed", static_cast<std::uint64_t>(raw_now() / 1000 % 1'000'000), 1, 1'000'000'000);
+    plan.shared = !given.has("--mutex-only");
+    plan.sealing = !given.has("--unfenced");
+    plan.checks = !given.has("--careless");
+    plan.excuses = !given.has("--no-excuses");
+    plan.only_pauses = given.has("--pauses");
+    if (plan.only_pauses) {
+        plan.shared = false;
+        plan.mutexes = 1;
+    }
+    plan.clock_shim = given.value("--clock-shim").value_or("");
+    return plan;
+}
+
+spi::fixture& chosen(const spi::fixtures& all, const std::string& name) {
+    std::string names;
+    for (const auto& one : all) {
+        if (one->store() == name) return *one;
+        names += (names.empty() ? "" : ", ") + std::string(one->store());
+    }
+    command::refuse("--private is one of " + names);
+}
+
+int list(const spi::fixtures& all) {
+    for (const auto& one : all)
+        if (one->spans_processes()) std::cout << one->store() << "\n";
+    return is_sound;
+}
+
+void report(const command::arguments& given, const campaign_result& result) {
+    if (given.has("--json"))
+        print_json(std::cout, result);
+    else
+        print(std::cout, result);
+    if (const auto file = given.value("--html")) {
+        std::ofstream out{*file};
+        print_page(out, result);
+        out.flush();
+        if (!out) throw std::runtime_error("cannot write " + *file);
+    }
+}
+
+int perform(const std::vector<std::string>& line) {
+    const command::arguments given = command::read(options, {}, line);
+    if (given.has("--help")) {
+        std::cout << help;
+        return is_sound;
+    }
+    if (given.has("--store") == given.has("--private"))
+        command::refuse("say either --store URL or --private NAME (mortise-check --help)");
+    const spi::fixtures all = spi::all_fixtures();
+    if (given.value("--private") == "list") return list(all);
+    campaign_plan plan = plan_of(given);
+    plan.url = given.value("--store").value_or("");
+    if (const auto name = given.value("--private")) {
+        plan.servers = &chosen(all, *name);
+        if (!plan.servers->spans_processes()) command::refuse(*name + " has no locks that processes could share");
+        if (!plan.servers->reason_against("shared_mutex").empty() || !plan.servers->reason_against("semaphore").empty())
+            plan.shared = false;
+    }
+    const campaign_result result = run_campaign(plan, [](const std::string& said) { std::cerr << said << std::endl; });
+    report(given, result);
+    switch (result.is) {
+        case outcome::sound:
+            return is_sound;
+        case outcome::violated:
+            return is_violated;
+        default:
+            return is_void;
+    }
+}
+
+}  // namespace
+}  // namespace mortise::checker
+
+int main(int count, char** given) try {
+    if (const auto worked = mortise::checker::work_if_told()) return *worked;
+    return mortise::checker::perform(std::vector<std::string>(given + (count > 0 ? 1 : 0), given + count));
+} catch (const command::failure& failed) {
+    std::cerr << "mortise-check: " << failed.what() << "\n";
+    return 2;
+} catch (const std::exception& failed) {
+    std::cerr << "mortise-check: " << failed.what() << "\n";
+    return 3;
+}

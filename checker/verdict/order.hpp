@@ -1,0 +1,12 @@
+// C2, grant order: of two grants that exclude each other, the later has the larger token.
+#pragma once
+
+#include "checker/verdict/judgement.hpp"
+
+namespace mortise::checker {
+
+// A grant is certainly later than another if it was asked for after the other was answered. No two that exclude each other have
+// the same token, whenever they were. To enter again what one holds gives the same token once more.
+judgement grant_order(const std::vector<hold_span>& holds);
+
+}  // namespace mortise::checker
