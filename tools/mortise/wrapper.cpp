@@ -35,7 +35,10 @@ public:
     }
 
 private:
-    run_result result(int code) const { return {code, group_ > 0, lost_, signalled_}; }
+    run_result result(int code) const {
+        const bool started = group_ > 0;
+        return {code, started, lost_, signalled_ || (hung_up_early_ && !started)};
+    }
 
     bool in_foreground() const { return terms_.terminal >= 0 && ::tcgetpgrp(terms_.terminal) == terms_.wrapper_group; }
 
@@ -77,15 +80,20 @@ private:
         } else if (signal == SIGCONT) {
             go_on();
         } else {
-            signalled_ = signalled_ || is_told_to_end(signal);
+            note_wish_to_end(signal);
             guardian_.tell(message::kind::signal, signal);
         }
     }
 
-    // Not by a HUP that the command hears and survives: it has read its configuration.
-    bool is_told_to_end(int signal) const {
-        const bool runs = group_ > 0 && !ended_ && !lost_;
-        return is_to_end(signal) && (signal != SIGHUP || !runs);
+    // A HUP that the command hears and survives is none: it has read its configuration. Whether a HUP that we hear before the
+    // guardian says that the command runs will reach a command, only the guardian knows; without one, nothing is started.
+    void note_wish_to_end(int signal) {
+        if (!is_to_end(signal)) return;
+        if (signal == SIGHUP && group_ == 0) {
+            hung_up_early_ = true;
+        } else if (signal != SIGHUP || ended_ || lost_) {
+            signalled_ = true;
+        }
     }
 
     // A guardian that is stopped neither renews nor watches the clock, and would be granted the lock all the same.
@@ -172,6 +180,7 @@ private:
     bool ended_ = false;  // the command; not all that it started
     bool lost_ = false;
     bool signalled_ = false;
+    bool hung_up_early_ = false;  // before the command was known to run
     bool had_terminal_ = false;
     std::optional<int> code_;
 };
