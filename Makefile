@@ -1,5 +1,5 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test scenarios install uninstall asan tsan storms failovers models fuzz simulate interop peers compare check-short check-long pictures bench docs reference sizes format tidy ci clean
+.PHONY: quickstart test scenarios install uninstall asan tsan storms failovers models fuzz simulate interop peers compare check-short check-long pictures bench docs reference sizes format tidy syntax ci clean
 
 BUILD = build
 PREFIX = /usr/local
@@ -124,6 +124,11 @@ format:
 
 tidy:
 	@.ci/tidy
+
+# Each file of the library and the command alone, with clang: that it includes what it uses. Others are compiled many at a time.
+syntax:
+	@./test -N >/dev/null
+	@sh tests/tree/clang_syntax.sh clang++-14 $(CURDIR)/build $(CURDIR)
 
 ci:
 	@bash .ci/run

@@ -100,7 +100,6 @@ void may_fail(Call&& call) {
     try {
         call();
     } catch (const error&) {
-    } catch (const host::temporary_error&) {
     }
 }
 

@@ -104,7 +104,7 @@ void use(const std::string& store, const client_options& options) {
     client locks{store, options};
     std::error_code ec;
     {
-        attempt got = locks.try_acquire("name", {.lease = 2s, .wait = 15ms});
+        attempt got = locks.try_acquire("name", {.wait = 15ms, .lease = 2s});
         attempt again = locks.try_acquire("name", {.lease = 2s, .hand_over = hand_over::off});
         if (got) got->release(ec);
     }

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr claim_id id(std::uint64_t n) {
+constexpr claim_id ended_id(std::uint64_t n) {
     return claim_id{{n, ~n}};
 }
 
@@ -73,14 +73,15 @@ std::optional<std::string> disagreement(std::uint64_t seed, flaw wrong = flaw::n
                 break;
             }
             default: {
-                const auto ended = ended_claim::at(now, id(below(ids)), static_cast<spi::release_answer>(below(3)));
+                const auto ended =
+                    ended_claim::at(now, ended_id(below(ids)), static_cast<spi::release_answer>(below(3)));
                 real.add(ended, now);
                 naive.add(ended);
             }
         }
         for (std::uint64_t n = 0; n < ids; ++n) {
-            const ended_claim* found = real.find(id(n), now);
-            if ((found ? std::optional{found->answer} : std::nullopt) != naive.answer(id(n), now))
+            const ended_claim* found = real.find(ended_id(n), now);
+            if ((found ? std::optional{found->answer} : std::nullopt) != naive.answer(ended_id(n), now))
                 return "seed " + std::to_string(seed) + ", step " + std::to_string(step) + ", id " + std::to_string(n);
         }
         if (real.empty(now) != naive.empty(now)) return "empty, seed " + std::to_string(seed);
@@ -121,11 +122,11 @@ TEST(ended_claims, a_wrong_list_is_convicted) {
 TEST(ended_claims, one_that_nobody_has_released_can_be_answered_later) {
     ended_claims<32> all;
     const spi::time_point now{1h};
-    all.add(ended_claim::at(now, id(1), std::nullopt), now);
-    ASSERT_NE(all.find(id(1), now), nullptr);
-    EXPECT_EQ(all.find(id(1), now)->answer, ended_claim::not_asked);
-    all.find(id(1), now)->answer = static_cast<std::int64_t>(spi::release_answer::expired);
-    EXPECT_EQ(all.find(id(1), now)->answer, static_cast<std::int64_t>(spi::release_answer::expired));
+    all.add(ended_claim::at(now, ended_id(1), std::nullopt), now);
+    ASSERT_NE(all.find(ended_id(1), now), nullptr);
+    EXPECT_EQ(all.find(ended_id(1), now)->answer, ended_claim::not_asked);
+    all.find(ended_id(1), now)->answer = static_cast<std::int64_t>(spi::release_answer::expired);
+    EXPECT_EQ(all.find(ended_id(1), now)->answer, static_cast<std::int64_t>(spi::release_answer::expired));
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ TEST_P(audits, find_nothing_in_a_crowd_that_tries_waits_and_gives_up) {
     crowd some{{.urls = std::vector<std::string>(3, url()),
                 .lease = lease,
                 .client = patient(),
-                .open = [this](const std::string& at, client_options options) {
+                .open = [](const std::string& at, client_options options) {
                     return client_at(*GetParam().store, at, std::move(options));
                 }}};
     const auto audited = [&] {

@@ -27,7 +27,7 @@ struct verdict {
 };
 
 template <class Call>
-verdict thrown_by(Call&& call) {
+verdict verdict_of(Call&& call) {
     try {
         call();
     } catch (const error& e) {
@@ -47,7 +47,7 @@ protected:
     }
     void expect_invalid(const claim& wanted, const std::string& advice) {
         bool called = false;
-        const verdict said = thrown_by([&] { mine.locks.start(wanted, [&](attempt) { called = true; }); });
+        const verdict said = verdict_of([&] { mine.locks.start(wanted, [&](attempt) { called = true; }); });
         EXPECT_EQ(said.code, errc::invalid_option);
         EXPECT_EQ(said.code, std::errc::invalid_argument);
         EXPECT_THAT(said.what, HasSubstr(advice));
@@ -95,7 +95,7 @@ TEST_F(hostile, a_bad_name_is_refused_by_every_verb_with_what_is_allowed) {
             [&] { recursive_mutex door(mine.locks, name); },
         };
         for (const auto& use : verbs) {
-            const verdict said = thrown_by(use);
+            const verdict said = verdict_of(use);
             EXPECT_EQ(said.code, errc::invalid_name);
             EXPECT_THAT(said.what, HasSubstr("1 to 200 bytes of UTF-8"));
             EXPECT_LT(said.what.size(), 500u);  // not a megabyte in a log
@@ -210,7 +210,7 @@ TEST_F(hostile, bad_client_options_are_refused_at_construction_by_field) {
     for (const auto& one : cases) {
         client_options options;
         one.second(options);
-        const verdict said = thrown_by([&] { client locks("memory:", options); });
+        const verdict said = verdict_of([&] { client locks("memory:", options); });
         EXPECT_EQ(said.code, errc::invalid_option) << one.first;
         EXPECT_THAT(said.what, HasSubstr(one.first));
         EXPECT_THAT(said.what, HasSubstr("use "));
@@ -221,7 +221,7 @@ TEST_F(hostile, a_margin_that_leaves_nothing_of_the_lease_is_refused) {
     client_options options = fleet::quick();
     options.margin = 1min;
     member careful = world.join(options);
-    const verdict said = thrown_by([&] { static_cast<void>(careful.locks.try_acquire("job")); });
+    const verdict said = verdict_of([&] { static_cast<void>(careful.locks.try_acquire("job")); });
     EXPECT_EQ(said.code, errc::invalid_option);
     EXPECT_THAT(said.what, HasSubstr("margin"));
     EXPECT_TRUE(careful.locks.try_acquire("job", {.lease = 3min}));
@@ -229,12 +229,12 @@ TEST_F(hostile, a_margin_that_leaves_nothing_of_the_lease_is_refused) {
 }
 
 TEST_F(hostile, a_store_address_with_a_typo_says_what_was_meant) {
-    const verdict said = thrown_by([] { client locks("memry:"); });
+    const verdict said = verdict_of([] { client locks("memry:"); });
     EXPECT_EQ(said.code, errc::unknown_store);
     EXPECT_EQ(said.code, std::errc::invalid_argument);
     EXPECT_THAT(said.what, HasSubstr("did you mean memory:"));
 
-    const verdict far = thrown_by([] { client locks("chubby://cell/lock"); });
+    const verdict far = verdict_of([] { client locks("chubby://cell/lock"); });
     EXPECT_EQ(far.code, errc::unknown_store);
     EXPECT_THAT(far.what, HasSubstr("this build has"));
     EXPECT_THAT(far.what, HasSubstr("memory:"));
@@ -246,9 +246,9 @@ TEST_F(hostile, without_an_address_the_environment_names_the_store) {
     EXPECT_EQ(client{}.store(), "memory:of-the-environment");
     EXPECT_EQ(client{client_options{.label = "cron"}}.store(), "memory:of-the-environment");
     ::setenv("MORTISE_STORE", "memry:", 1);
-    EXPECT_EQ(thrown_by([] { client locks; }).code, errc::unknown_store);
+    EXPECT_EQ(verdict_of([] { client locks; }).code, errc::unknown_store);
     ::setenv("MORTISE_STORE", "", 1);
-    const verdict empty = thrown_by([] { client locks; });
+    const verdict empty = verdict_of([] { client locks; });
     EXPECT_EQ(empty.code, errc::bad_url) << "a variable that got lost is no wish for host:";
     EXPECT_THAT(empty.what, HasSubstr("MORTISE_STORE is set but empty"));
     ::unsetenv("MORTISE_STORE");
@@ -266,13 +266,13 @@ TEST_F(hostile, a_store_address_that_cannot_be_read_says_what_is_expected) {
           std::string("chubby://h:0"), std::string("chubby://h:65536"), std::string("chubby://h?x"),
           std::string("chubby://h?a=1&a=2"), std::string("memory:%zz"), std::string("memory:%4"),
           std::string("memory:\n"), std::string("memory:\0", 8), "memory:" + std::string(1u << 20, 'x')}) {
-        const verdict said = thrown_by([&] { client locks(address); });
+        const verdict said = verdict_of([&] { client locks(address); });
         EXPECT_EQ(said.code, errc::bad_url) << address.substr(0, 40);
         EXPECT_THAT(said.what, HasSubstr("store address"));
         EXPECT_LT(said.what.size(), 500u);
     }
-    EXPECT_THAT(thrown_by([] { client locks("memory://x"); }).what, HasSubstr("memory: or memory:NAME"));
-    EXPECT_THAT(thrown_by([] { client locks(""); }).what, HasSubstr("expected SCHEME:"));
+    EXPECT_THAT(verdict_of([] { client locks("memory://x"); }).what, HasSubstr("memory: or memory:NAME"));
+    EXPECT_THAT(verdict_of([] { client locks(""); }).what, HasSubstr("expected SCHEME:"));
 }
 
 TEST_F(hostile, no_message_shows_a_password_however_the_address_is_misspelt) {
@@ -296,7 +296,7 @@ TEST_F(hostile, no_message_shows_a_password_however_the_address_is_misspelt) {
              "//admin:s3cret@host",              // no scheme
              "memory://admin:s3cret@host",       // a store that wants no host
          }) {
-        const verdict said = thrown_by([&] { client locks(address); });
+        const verdict said = verdict_of([&] { client locks(address); });
         EXPECT_TRUE(said.code == errc::bad_url || said.code == errc::unknown_store) << address;
         EXPECT_THAT(said.what, Not(HasSubstr("s3cret"))) << address;
     }

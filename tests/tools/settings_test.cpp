@@ -21,7 +21,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<option> known{
+const std::vector<option> settings_options{
     {0, "store", "URL"}, {0, "store-file", "FILE"}, {0, "require-store"}, {0, "patience", "T"}, {'n', "nonblock"},
     {0, "json"},         {'v', "verbose"},
 };
@@ -29,7 +29,7 @@ const std::vector<option> known{
 class settings_of_the_command : public ::testing::Test {
 protected:
     settings read(const std::vector<std::string>& line = {}) {
-        return read_settings(command::read(known, {}, line), [this](const char* name) {
+        return read_settings(command::read(settings_options, {}, line), [this](const char* name) {
             const auto found = variables_.find(name);
             return found == variables_.end() ? nullptr : found->second.c_str();
         });

@@ -236,7 +236,7 @@ TEST_F(on_a_terminal, a_stopped_wait_passes_its_turn_on_and_goes_on_after_fg) {
 // What a shell with job control does for `mortise run x -- cat &`, then `kill %1`: TERM, and CONT because it is stopped. The
 // command reads from the terminal, is stopped for it, continued, and stopped again, at any moment of which TERM may come.
 TEST_F(on_a_terminal, a_job_that_is_stopped_on_terminal_input_is_ended_by_a_kill) {
-    terminal screen{[this] {
+    terminal screen{[] {
         int deaf = 0;
         for (int round = 0; round < 40; ++round) {
             const pid_t job = ::fork();

@@ -1,7 +1,7 @@
 #!/bin/sh
 # clang_syntax.sh <clang++> <build directory> <root of the repository>
-# The second compiler: every C++ file the build compiles but the tests, fixtures, checker and lab, which no user of ours compiles, with the same
-# flags, and warnings are errors. One that passed is looked at again when it, a header or a flag has changed.
+# Every C++ file the build compiles but the tests, fixtures, checker and lab, which no user of ours compiles, alone, with the
+# same flags, and warnings are errors: make syntax. One that passed is looked at again when it, a header or a flag has changed.
 set -eu
 
 # Most files include this one, and most of what clang reads is in it: it reads that once for all files with the same arguments.
