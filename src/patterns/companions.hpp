@@ -9,7 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,36 +24,32 @@ class companions {
 public:
     using value = std::optional<std::string>;
 
+    // Those who wait are woken all at once and take no mutex, so that they do not wait for each other.
     class flight {
     public:
         // Until it has landed, or the time has come. True: it has landed.
-        bool await(boot_clock::time_point until) {
-            std::unique_lock waiting{mutex_};
-            return changed_.wait_for(waiting, detail::until(until), [this] { return landed_; });
+        bool await(boot_clock::time_point until) const {
+            return has_landed_.wait_for(detail::until(until)) == std::future_status::ready;
         }
         // Once it has landed. Nothing: it got nothing.
         const std::optional<value>& result() const { return result_; }
 
-        // Those who wait are woken when the mutex is free, so that they do not wait for each other. The last who leaves lets
-        // the lock go: a trip to the store, which they need not wait for either.
+        // The first time. The last who leaves lets the lock go: a trip to the store, which the others need not wait for.
         void land(std::optional<value> result, hold lock) {
-            {
-                const std::scoped_lock alone{mutex_};
-                if (std::exchange(landed_, true)) return;
-                result_ = std::move(result);
-                lock_ = std::move(lock);
-            }
-            changed_.notify_all();
+            if (std::exchange(landed_, true)) return;
+            result_ = std::move(result);
+            lock_ = std::move(lock);
+            lands_.set_value();
         }
 
         const boot_clock::time_point begun = boot_clock::now();
 
     private:
-        std::mutex mutex_;
-        std::condition_variable changed_;
+        bool landed_ = false;  // its leader alone looks at it
         std::optional<value> result_;
         hold lock_;
-        bool landed_ = false;
+        std::promise<void> lands_;
+        const std::shared_future<void> has_landed_ = lands_.get_future().share();
     };
 
     // Leads a flight, and ends it.
