@@ -51,11 +51,21 @@ std::string with_quotes(std::string line) {
     return line;
 }
 
-std::vector<text> keys(const std::string& state, const token_ranks& tokens) {
+// Of several servers, the one that a command was for. Nothing: there is one.
+text server_of(const text& command) {
+    for (std::size_t number = 1; number <= 9; ++number)
+        if (const text called = server_called(number); command.en.starts_with(called.en)) return called;
+    return {};
+}
+
+std::vector<text> keys(const event& next, const token_ranks& tokens) {
+    const std::string& state = next.state;
+    const text server = server_of(next.what);
     std::vector<text> lines;
     for (std::size_t from = 0; from < state.size();) {
         const std::size_t ends = std::min(state.find("; ", from), state.size());
-        lines.push_back(with_rows(with_quotes(tokens.ranked(harmless(state.substr(from, ends - from))))));
+        const text line = with_rows(with_quotes(tokens.ranked(harmless(state.substr(from, ends - from)))));
+        lines.push_back({server.en + line.en, server.zh + line.zh});
         from = ends + 2;
     }
     return lines;
@@ -113,7 +123,7 @@ std::vector<text> server_state::after(const event& next, const token_ranks& toke
     heard(next);
     if (next.kind != kind::command) return {};
     std::vector<text> lines = locks(tokens);
-    const std::vector<text> shown = keys(next.state, tokens);
+    const std::vector<text> shown = keys(next, tokens);
     lines.insert(lines.end(), shown.begin(), shown.end());
     const bool told = keys_are_shown_ && !one_of_ours(next.what.en) && !next.what.en.ends_with("no answer");
     if (lines.empty() && told) lines.push_back({"no key", "没有键"});

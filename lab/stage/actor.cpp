@@ -229,13 +229,12 @@ std::string actor::state(std::size_t server) {
 raw_redis& actor::redis(std::size_t server) {
     auto& connection = part_->connections[server];
     if (!connection) {
-        const std::string which = server == 0 ? "" : "(" + std::to_string(server + 1) + ") ";
-        connection = std::make_unique<raw_redis>(scene_.redis.at(server),
-                                                 [this, server, which](const auto& words, const auto& answer) {
-                                                     say({.kind = kind::command,
-                                                          .what = which + shown(words) + " → " + answer.value_or("nil"),
-                                                          .state = state(server)});
-                                                 });
+        const text which = scene_.redis.size() > 1 ? server_called(server + 1) : text{};
+        connection = std::make_unique<raw_redis>(
+            scene_.redis.at(server), [this, server, which](const auto& words, const auto& answer) {
+                const std::string said = shown(words) + " → " + answer.value_or("nil");
+                say({.kind = kind::command, .what = {which.en + said, which.zh + said}, .state = state(server)});
+            });
     }
     return *connection;
 }

@@ -39,6 +39,11 @@ enum class kind : char {
 // What a table without rows looks like in `event::state`.
 inline constexpr std::string_view no_rows = "(no rows)";
 
+// Before what was asked of one of several servers: "server 3: ".
+inline text server_called(std::size_t number) {
+    return {"server " + std::to_string(number) + ": ", "服务器 " + std::to_string(number) + "："};
+}
+
 struct event {
     lab::kind kind{};
     std::string actor{};  // empty: nobody's
