@@ -90,7 +90,8 @@ public:
         : plan_(plan),
           told_(told),
           url_(plan.servers != nullptr ? plan.servers->fresh_url() : plan.url),
-          locks_{plan.mutexes, plan.shared},
+          promised_(client{url_}.promises()),
+          locks_{plan.mutexes, plan.shared && promised_.most_capacity > 1},
           prefix_(run_id(plan.seed)),
           dice_(static_cast<unsigned>(plan.seed)) {}
 
@@ -98,7 +99,7 @@ public:
         build_the_network();
         history_log notes{home_ / "campaign"};
         history_log applied{home_ / "resource"};
-        const resource_server resource{home_ / "socket", applied, plan_.sealing};
+        const resource_server resource{home_ / "socket", applied, sealing()};
         if (!plan_.clock_shim.empty()) clock_.emplace(plan_.clock_shim);
         crew workers{setup_of_crew()};
         gather_troubles(workers, resource);
@@ -122,6 +123,8 @@ private:
     };
 
     std::string truth_of_url() const { return client{url_}.store(); }  // secrets are masked
+
+    bool sealing() const { return plan_.sealing && promised_.tokens; }
 
     // How long a hold stays in the store when its owner is gone: the lease, or the session.
     milliseconds outlasts() const {
@@ -148,8 +151,8 @@ private:
                       .stay = plan_.stay,
                       .pause = plan_.pause,
                       .mutexes = plan_.mutexes,
-                      .shared = plan_.shared,
-                      .sealing = plan_.sealing,
+                      .shared = locks_.shared,
+                      .sealing = sealing(),
                       .checks = plan_.checks};
         if (clock_) {
             const auto words = clock_->command();
@@ -283,6 +286,7 @@ private:
         seen.bound = std::chrono::nanoseconds{bound()}.count();
         seen.mutexes = plan_.mutexes;
         seen.sealing = plan_.sealing;
+        seen.tokens = promised_.tokens;
         seen.lists = lists_;
         result_.processes = workers.started();
         result_.store = truth_of_url();
@@ -298,6 +302,7 @@ private:
     const campaign_plan plan_;
     const std::function<void(const std::string&)> told_;
     const std::string url_;
+    const promises promised_;
     const lock_plan locks_;
     const std::string prefix_;
     const testing::scratch_directory home_{};

@@ -45,6 +45,7 @@ struct campaign_result {
     outcome is = outcome::is_void;
     std::vector<std::string> reasons{};  // why it is void, or what went wrong beside the checkers
     std::vector<judgement> judgements{};
+    std::vector<std::string> not_judged{};  // what the store does not promise
     std::map<std::string, trouble_tally> troubles{};
     std::vector<std::string> lock_names{};
     std::vector<std::string> trouble_names{};  // by the value of their records, from 1

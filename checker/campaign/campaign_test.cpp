@@ -103,6 +103,26 @@ TEST(campaign_verdict, is_void_if_a_fault_never_bit_or_a_log_was_full) {
     EXPECT_EQ(blind.is, outcome::is_void) << "the resource was never used";
 }
 
+// Two holds without a token, of a store that gives none; one that gives tokens is convicted of the same.
+TEST(campaign_verdict, leaves_out_what_the_store_does_not_promise) {
+    written_history run;
+    run.hold(1, 10, 20, 30, 0);
+    run.healed(50);
+    run.hold(2, 60, 70, 80, 0);
+    run.leftover(90, 0);
+    const evidence seen{.all = run.all(), .bound = 100, .mutexes = 1, .lists = false, .tokens = false};
+    campaign_result without;
+    judge(seen, without);
+    EXPECT_EQ(without.is, outcome::sound) << (without.reasons.empty() ? "" : without.reasons.front());
+    EXPECT_EQ(without.judgements.size(), 3U);
+    EXPECT_EQ(without.not_judged.size(), 2U);
+    evidence promised = seen;
+    promised.tokens = true;
+    campaign_result with;
+    judge(promised, with);
+    EXPECT_EQ(with.is, outcome::violated);
+}
+
 TEST(campaign_verdict, counts_a_jump_of_the_wall_clock_only_if_a_worker_saw_it) {
     evidence seen = good_run();
     seen.troubles = {std::string(clock_trouble)};

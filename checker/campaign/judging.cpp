@@ -42,14 +42,17 @@ std::vector<hold_span> those_of(const std::vector<hold_span>& holds, const auto&
     return some;
 }
 
-void linearizability(const std::vector<hold_span>& holds, std::uint32_t mutexes, const excuses& excused,
+void linearizability(const std::vector<hold_span>& holds, const evidence& seen, const excuses& excused,
                      campaign_result& result) {
+    const std::uint32_t mutexes = seen.mutexes;
     const auto check = [&](lock_model model, const auto& wanted) {
         const auto some = those_of(holds, wanted);
         if (!some.empty()) result.judgements.push_back(linearizable(some, model, excused));
     };
-    check(lock_model::fenced, [&](const operation& one) { return one.lock < mutexes; });
-    check(lock_model::read_write, [&](const operation& one) { return one.lock == mutexes; });
+    check(seen.tokens ? lock_model::fenced : lock_model::mutex,
+          [&](const operation& one) { return one.lock < mutexes; });
+    check(seen.tokens ? lock_model::read_write : lock_model::semaphore,
+          [&](const operation& one) { return one.lock == mutexes; });
     check(lock_model::semaphore, [&](const operation& one) { return one.lock > mutexes; });
 }
 
@@ -95,10 +98,14 @@ void judge(evidence seen, campaign_result& result) {
     tally(seen, result);
     count(holds, seen, result);
     result.judgements.push_back(timed_exclusion(holds, excused));
-    result.judgements.push_back(grant_order(holds));
-    result.judgements.push_back(seen.sealing ? fenced_register(seen.applied, result.operations)
-                                             : updates_without_seals(seen.applied));
-    linearizability(holds, seen.mutexes, excused, result);
+    if (seen.tokens) result.judgements.push_back(grant_order(holds));
+    if (!seen.sealing)
+        result.judgements.push_back(updates_without_seals(seen.applied));
+    else if (seen.tokens)
+        result.judgements.push_back(fenced_register(seen.applied, result.operations));
+    if (!seen.tokens) result.not_judged.push_back("the order of tokens and seals: the store gives no tokens");
+    if (!seen.lists) result.not_judged.push_back("what it lists: the store cannot say who holds what");
+    linearizability(holds, seen, excused, result);
     result.judgements.push_back(liveness(seen.all, result.operations, seen.bound));
     if (seen.lists) result.judgements.push_back(no_lies(seen.all, result.operations, holds, excused));
     decide(seen, result);

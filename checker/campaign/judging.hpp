@@ -13,7 +13,8 @@ struct evidence {
     std::int64_t bound = 0;               // of liveness, in nanoseconds
     std::uint32_t mutexes = 0;
     bool sealing = true;
-    bool lists = true;  // whether the store can be asked who holds what
+    bool lists = true;   // whether the store can be asked who holds what
+    bool tokens = true;  // whether it gives any
 };
 
 // Judges, counts, and says whether the run counts at all: a fault that was planned and never bit, a log that was full, a checker that

@@ -137,6 +137,7 @@ void violations(std::ostream& to, const campaign_result& of) {
             to << "<li>" << escaped(one.checker) << ", lock "
                << escaped(each.lock < of.lock_names.size() ? of.lock_names[each.lock] : "?") << ": "
                << escaped(each.what) << "</li>\n";
+    for (const std::string& each : of.not_judged) to << "<li>not judged: " << escaped(each) << "</li>\n";
     for (const std::string& each : of.reasons) to << "<li>" << escaped(each) << "</li>\n";
 }
 

@@ -39,6 +39,16 @@ void print_timeline(std::ostream& to, const campaign_result& of, const violation
     }
 }
 
+void print_list(std::ostream& to, std::string_view name, const std::vector<std::string>& all) {
+    to << ",\"" << name << "\":[";
+    std::string_view between;
+    for (const std::string& one : all) {
+        to << between << quoted(one);
+        between = ",";
+    }
+    to << "]";
+}
+
 }  // namespace
 
 std::string_view to_string(outcome is) noexcept {
@@ -77,6 +87,7 @@ void print(std::ostream& to, const campaign_result& of) {
             print_timeline(to, of, each);
         }
     }
+    for (const std::string& each : of.not_judged) to << "  not judged: " << each << "\n";
     for (const std::string& each : of.reasons) to << "\n  " << each;
     to << "\n  verdict: " << to_string(of.is) << "\n";
 }
@@ -99,13 +110,10 @@ void print_json(std::ostream& to, const campaign_result& of) {
            << ",\"violations\":" << one.count << ",\"excused\":" << one.excused << "}";
         between = ",";
     }
-    to << "],\"reasons\":[";
-    between = "";
-    for (const std::string& one : of.reasons) {
-        to << between << quoted(one);
-        between = ",";
-    }
-    to << "]}\n";
+    to << "]";
+    print_list(to, "not_judged", of.not_judged);
+    print_list(to, "reasons", of.reasons);
+    to << "}\n";
 }
 
 }  // namespace mortise::checker
