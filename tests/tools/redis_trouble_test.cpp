@@ -18,7 +18,7 @@ class redis_trouble : public command_suite {
 protected:
     // What every verb says there, and its code. The canary is in none of it.
     void expect_said(const std::string& address, int code, const std::string& words) const {
-        const std::string url = "redis://ann:" + std::string(canary) + "@" + address + "?timeout=300ms";
+        const std::string url = "redis://ann:" + std::string(canary) + "@" + address + "?timeout=5s";
         const std::vector<line> tries{
             {"doctor"},
             {"doctor", "--json"},

@@ -230,32 +230,33 @@ void peer_store::note(const peer_claim& asked, sent_claims::by how, const spi::c
 // Listens first and looks then: it may have become free in between. Where nothing is told, the core polls. A claim that gives way
 // does not look before (`no`): others, who have heard of the release, ask meanwhile.
 void peer_store::wait(peer_claim waiting, std::optional<spi::claim_answer> no, spi::reply<spi::claim_answer> done) {
-    bool listens = false;
-    {
-        std::scoped_lock guard{mutex_};
-        listens = waiting_.contains(waiting.id);
-    }
-    if (listens && no) {
-        no->is = spi::claim_answer::verdict::queued;
-        return done(*std::move(no));
-    }
-    if (listens) return ask_at_once(std::move(waiting), std::move(done));
+    using enum spi::claim_answer::verdict;
     const std::string key = waiting.key;
     const std::string channel = how_->channel_of(waiting);
-    servers_->listen(key, channel,
-                     [this, waiting = std::move(waiting), no = std::move(no), channel,
-                      done = std::move(done)](const reply& answer) mutable {
-                         if (answer.failure() || answer.error()) {
-                             servers_->leave(waiting.key, channel);
-                             if (no) return done(*std::move(no));
-                             return ask_at_once(std::move(waiting), std::move(done));
-                         }
-                         {
-                             std::scoped_lock guard{mutex_};
-                             waiting_.add(waiting, std::move(channel));
-                         }
-                         begin(std::move(waiting), std::move(done));
-                     });
+    bool first = false;
+    {
+        std::scoped_lock guard{mutex_};
+        first = waiting_.add(waiting, channel);
+    }
+    if (!first && no) {
+        no->is = queued;
+        return done(*std::move(no));
+    }
+    if (!first) return ask_at_once(std::move(waiting), std::move(done));
+    servers_->listen(
+        key, channel,
+        [this, waiting = std::move(waiting), no = std::move(no), done = std::move(done)](const reply& answer) mutable {
+            bool waits = false;
+            {
+                std::scoped_lock guard{mutex_};
+                waits = waiting_.contains(waiting.id);
+            }
+            if (!waits) return done({.is = unknown});  // released, or granted to its repeat
+            if (!answer.failure() && !answer.error()) return begin(std::move(waiting), std::move(done));
+            stop_waiting(waiting.key, waiting.id);
+            if (no) return done(*std::move(no));
+            ask_at_once(std::move(waiting), std::move(done));
+        });
 }
 
 // The first look. Without an answer the core begins anew.

@@ -4,9 +4,9 @@
 
 namespace mortise::inline v0::stores::redis {
 
-void peer_waiters::add(peer_claim claim, std::string channel) {
+bool peer_waiters::add(peer_claim claim, std::string channel) {
     const claim_id id = claim.id;
-    claims_.insert_or_assign(id, waiter{.claim = std::move(claim), .channel = std::move(channel)});
+    return claims_.try_emplace(id, waiter{.claim = std::move(claim), .channel = std::move(channel)}).second;
 }
 
 std::optional<std::string> peer_waiters::remove(const claim_id& id) {

@@ -19,9 +19,10 @@ class peer_waiters {
 public:
     bool contains(const claim_id& id) const { return claims_.contains(id); }
 
-    // Its channel is listened to, and it is about to be asked for.
-    void add(peer_claim claim, std::string channel);
-    // Its channel, if it waited.
+    // Its channel is about to be listened to, and then it is asked for. False: it waits already. A claim that has no answer for
+    // a while is repeated, and may come again before the server has answered that it listens.
+    bool add(peer_claim claim, std::string channel);
+    // Its channel, if it waited. Whoever gets it leaves the channel.
     std::optional<std::string> remove(const claim_id& id);
 
     // A message came: the claims that are to be asked for now.

@@ -33,6 +33,18 @@ TEST(redis_peer_waiters, messages_that_come_while_it_is_asked_for_have_it_asked_
     EXPECT_THAT(all.heard("c"), SizeIs(1));
 }
 
+// Or its channel would be listened to twice and left once.
+TEST(redis_peer_waiters, a_claim_that_is_repeated_waits_once) {
+    peer_waiters all;
+    EXPECT_TRUE(all.add({.id = ours}, "c"));
+    EXPECT_FALSE(all.add({.id = ours}, "c"));
+    EXPECT_FALSE(all.answered(ours));
+    EXPECT_FALSE(all.add({.id = ours}, "c"));
+    EXPECT_THAT(all.heard("c"), SizeIs(1)) << "a repeat changes nothing of it";
+    EXPECT_TRUE(all.remove(ours));
+    EXPECT_TRUE(all.add({.id = ours}, "c"));
+}
+
 TEST(redis_peer_waiters, what_was_removed_waits_for_nothing) {
     peer_waiters all;
     all.add({.id = ours}, "c");

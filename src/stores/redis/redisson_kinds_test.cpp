@@ -148,7 +148,7 @@ TEST_F(redis_redisson, only_a_fair_lock_promises_the_order_of_arrival) {
 TEST_F(redis_redisson, who_gives_up_leaves_the_line_of_a_fair_lock) {
     client locks{url("&fair=1")};
     peer_locks(60'000);
-    EXPECT_EQ(locks.try_acquire("orders", {.wait = 300ms}).reason(), errc::timed_out);
+    EXPECT_EQ(locks.try_acquire("orders", {.wait = 2s}).reason(), errc::timed_out);
     EXPECT_TRUE(eventually([&] { return command({"exists", "redisson_lock_queue:{orders}"}) == "0"; }, 20s));
     EXPECT_EQ(command({"exists", "redisson_lock_timeout:{orders}"}), "0");
 }
