@@ -51,7 +51,8 @@ long naps_of_this_thread() {
 void expect_one_wake_each(const claim_options& options) {
     const std::uint64_t crowd = scale(10'000);
     const auto seen = std::make_shared<recording_observer>();
-    client locks{"memory:crowd", {.observer = seen}};
+    // A thread that renews waits for its turn among ten thousand that start: no lease may end meanwhile.
+    client locks{"memory:crowd", {.lease = std::chrono::hours{1}, .observer = seen}};
     std::atomic<long> naps{0};
     std::atomic<std::uint64_t> served{0};
 
