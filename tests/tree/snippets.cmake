@@ -29,7 +29,7 @@ if(sources)
     add_library(snippets OBJECT ${sources})
     mortise_own(snippets)
     set_target_properties(snippets PROPERTIES UNITY_BUILD OFF)
-    target_compile_options(snippets PRIVATE -Wno-unused -Wno-shadow)
+    target_compile_options(snippets PRIVATE -O0 -Wno-unused -Wno-shadow)
     target_include_directories(snippets PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(snippets PRIVATE mortise::mortise $<TARGET_NAME_IF_EXISTS:mortise::asio>)
 
