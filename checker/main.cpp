@@ -38,6 +38,9 @@ checkers read what was written down. No clock but one, no memory of the library 
   --unfenced       the resource takes every write, whatever its token
   --careless       holders never ask whether they still hold: what most programs do
   --no-excuses     what a store forgot counts too: lost data of Redis, KILL of a connection that is a lock
+  --clock-shim FILE  libwall_clock_shim.so of the build: the wall clocks of processes jump, and of servers of Redlock
+  --only FAULT     no fault but this one; another name lists them
+  --in-order       no faults but deaths; all wait in order of arrival, and the order is judged too
   --pauses         no faults but Jepsen's: every 5 s one process is stopped for longer than its lease, if it can be
                    between its read and its write
   --json           the verdict as one line
@@ -52,12 +55,13 @@ look at, so the run says nothing.
 )";
 
 constexpr command::option options[] = {
-    {0, "store", "URL"}, {0, "private", "NAME"},    {0, "minutes", "N"},
-    {0, "seconds", "N"}, {0, "processes", "N"},     {0, "lease", "T"},
-    {0, "seed", "N"},    {0, "mutex-only"},         {0, "unfenced"},
-    {0, "no-excuses"},   {0, "careless"},           {0, "pauses"},
-    {0, "json"},         {0, "html", "FILE"},       {0, "stay", "T"},
-    {0, "pause", "T"},   {0, "clock-shim", "FILE"}, {'h', "help"},
+    {0, "store", "URL"},  {0, "private", "NAME"},    {0, "minutes", "N"},
+    {0, "seconds", "N"},  {0, "processes", "N"},     {0, "lease", "T"},
+    {0, "seed", "N"},     {0, "mutex-only"},         {0, "unfenced"},
+    {0, "no-excuses"},    {0, "careless"},           {0, "pauses"},
+    {0, "json"},          {0, "html", "FILE"},       {0, "stay", "T"},
+    {0, "pause", "T"},    {0, "clock-shim", "FILE"}, {'h', "help"},
+    {0, "only", "FAULT"}, {0, "in-order"},
 };
 
 std::uint64_t number(const command::arguments& given, const std::string& name, std::uint64_t otherwise,
@@ -87,11 +91,16 @@ campaign_plan plan_of(const command::arguments& given) {
     plan.checks = !given.has("--careless");
     plan.excuses = !given.has("--no-excuses");
     plan.only_pauses = given.has("--pauses");
-    if (plan.only_pauses) {
+    plan.in_order = given.has("--in-order");
+    plan.only = given.value("--only").value_or("");
+    if (plan.only_pauses + plan.in_order + !plan.only.empty() > 1)
+        command::refuse("--pauses, --in-order and --only each say which faults there are: one of them");
+    if (plan.only_pauses || plan.in_order) {
         plan.shared = false;
         plan.mutexes = 1;
     }
     plan.clock_shim = given.value("--clock-shim").value_or("");
+    if (!plan.clock_shim.empty()) ::setenv("MORTISE_WALL_CLOCK_SHIM", plan.clock_shim.c_str(), 1);  // for servers
     return plan;
 }
 
@@ -160,6 +169,9 @@ int main(int count, char** given) try {
     if (const auto worked = mortise::checker::work_if_told()) return *worked;
     return mortise::checker::perform(std::vector<std::string>(given + (count > 0 ? 1 : 0), given + count));
 } catch (const command::failure& failed) {
+    std::cerr << "mortise-check: " << failed.what() << "\n";
+    return 2;
+} catch (const std::invalid_argument& failed) {
     std::cerr << "mortise-check: " << failed.what() << "\n";
     return 2;
 } catch (const std::exception& failed) {

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 #include <sys/resource.h>
@@ -93,7 +94,11 @@ public:
           promised_(client{url_}.promises()),
           locks_{plan.mutexes, plan.shared && promised_.most_capacity > 1},
           prefix_(run_id(plan.seed)),
-          dice_(static_cast<unsigned>(plan.seed)) {}
+          dice_(static_cast<unsigned>(plan.seed)) {
+        if (plan.in_order && !promised_.fifo)
+            throw std::invalid_argument(truth_of_url() +
+                                        " does not promise that locks are granted in order of arrival");
+    }
 
     campaign_result run() {
         build_the_network();
@@ -134,7 +139,7 @@ private:
 
     void build_the_network() {
         const auto address = address_in(url_);
-        if (!address || plan_.only_pauses) return;
+        if (!address || plan_.only_pauses || plan_.in_order) return;
         for (std::size_t i = 0; i < plan_.processes; ++i) {
             network_.push_back(std::make_unique<testing::tcp_proxy>(address->port));
             urls_.push_back(address->through(network_.back()->port()));
@@ -153,7 +158,8 @@ private:
                       .mutexes = plan_.mutexes,
                       .shared = locks_.shared,
                       .sealing = sealing(),
-                      .checks = plan_.checks};
+                      .checks = plan_.checks,
+                      .in_order = plan_.in_order};
         if (clock_) {
             const auto words = clock_->command();
             how.settings.assign(words.begin() + 1, words.end());
@@ -165,20 +171,26 @@ private:
     void gather_troubles(crew& workers, const resource_server& resource) {
         const auto add = [this](std::vector<trouble> more) {
             for (trouble& one : more) {
+                one.group = next_group_;
                 troubles_.push_back(std::move(one));
-                groups_.push_back(next_group_);
             }
             ++next_group_;
         };
         add(troubles_of(workers, [&resource] { return resource.amid(); }));
-        if (plan_.only_pauses) {
-            troubles_.erase(troubles_.begin());  // of the two the one that stops
-            groups_.pop_back();
-            return;
-        }
         if (!network_.empty()) add(troubles_of(network_));
+        if (!network_.empty()) add(troubles_of(workers, network_));
         if (clock_) add(troubles_of(*clock_));
         if (plan_.servers != nullptr) add(troubles_of(plan_.servers->faults()));
+        leave_the_only_one();
+    }
+
+    void leave_the_only_one() {
+        const std::string only = plan_.only_pauses ? "process stopped" : plan_.in_order ? "process killed" : plan_.only;
+        if (only.empty()) return;
+        std::string names;
+        for (const trouble& one : troubles_) names += (names.empty() ? "" : ", ") + one.name;
+        std::erase_if(troubles_, [&](const trouble& one) { return one.name != only; });
+        if (troubles_.empty()) throw std::invalid_argument("there is no fault \"" + only + "\" here, but " + names);
     }
 
     // All kinds in turn, in an order that the seed decides.
@@ -196,7 +208,7 @@ private:
         std::vector<std::size_t> round{next_trouble()};
         if (dice_() % 3 != 0 || troubles_.size() < 2) return round;
         const std::size_t more = next_trouble();
-        if (groups_[more] != groups_[round[0]])
+        if (troubles_[more].group != troubles_[round[0]].group)
             round.push_back(more);
         else
             deck_.push_back(more);
@@ -282,12 +294,14 @@ private:
         for (const trouble& one : troubles_) {
             seen.troubles.push_back(one.name);
             seen.forgetting.push_back(one.forgets && plan_.excuses);
+            seen.forgetting_releases.push_back(one.forgets_releases && plan_.excuses);
         }
         seen.bound = std::chrono::nanoseconds{bound()}.count();
         seen.mutexes = plan_.mutexes;
         seen.sealing = plan_.sealing;
         seen.tokens = promised_.tokens;
         seen.lists = lists_;
+        seen.in_order = plan_.in_order;
         result_.processes = workers.started();
         result_.store = truth_of_url();
         result_.seed = plan_.seed;
@@ -311,7 +325,6 @@ private:
     std::vector<std::unique_ptr<testing::tcp_proxy>> network_{};
     std::vector<std::string> urls_{};
     std::vector<trouble> troubles_{};
-    std::vector<int> groups_{};
     int next_group_ = 0;
     std::vector<std::size_t> deck_{};
     std::size_t left_ = 1;

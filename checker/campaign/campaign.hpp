@@ -31,6 +31,8 @@ struct campaign_plan {
     bool checks = true;
     bool excuses = true;       // what a store forgot is no violation; a control does without
     bool only_pauses = false;  // every five seconds one process is stopped past its lease: Jepsen's workload
+    bool in_order = false;     // all wait in order of arrival, processes die, and nothing else happens
+    std::string only{};        // the one fault that there is; empty: all
 };
 
 // What was done and how often it bit.
@@ -64,7 +66,7 @@ struct campaign_result {
     std::size_t bites() const;
 };
 
-// `told` is called with a line for people now and then.
+// `told` is called with a line for people now and then. Throws std::invalid_argument if there is no such fault as the only one.
 campaign_result run_campaign(const campaign_plan& plan, const std::function<void(const std::string&)>& told);
 
 }  // namespace mortise::checker

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -11,6 +12,8 @@
 
 #include <signal.h>
 #include <spawn.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,10 +28,10 @@ using namespace std::chrono_literals;
 constexpr const char* variable = "MORTISE_CHECK_WORKER";
 constexpr char between = '\x1f';
 
-// 'T' of one that is stopped.
-char state_of(pid_t pid) {
+// 'T' of one that is stopped, 't' of one that we stopped as its debugger would.
+char state_of(pid_t pid, pid_t thread) {
     std::string text;
-    std::getline(std::ifstream{"/proc/" + std::to_string(pid) + "/stat"}, text);
+    std::getline(std::ifstream{"/proc/" + std::to_string(pid) + "/task/" + std::to_string(thread) + "/stat"}, text);
     const auto name_ends = text.rfind(')');
     return name_ends == text.npos || name_ends + 2 >= text.size() ? '?' : text[name_ends + 2];
 }
@@ -114,11 +117,52 @@ bool crew::stop(std::size_t i) {
 }
 
 bool crew::stands(std::size_t i) const {
-    return state_of(members_[i].pid) == 'T';
+    return state_of(members_[i].pid, members_[i].pid) == 'T';
 }
 
 void crew::go_on(std::size_t i) {
     ::kill(members_[i].pid, SIGCONT);
+}
+
+void crew::tell(std::size_t i, int signal) const {
+    if (members_[i].pid != 0) ::kill(members_[i].pid, signal);
+}
+
+bool crew::stop_thread(std::size_t i, std::uint64_t which) {
+    const pid_t pid = members_[i].pid;
+    std::vector<pid_t> threads;
+    std::error_code gone;
+    for (const auto& each : std::filesystem::directory_iterator{"/proc/" + std::to_string(pid) + "/task", gone})
+        threads.push_back(static_cast<pid_t>(std::stol(each.path().filename())));
+    if (threads.empty()) return false;
+    const pid_t thread = threads[which % threads.size()];
+    if (::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) return false;
+    stopped_thread_ = thread;
+    process_of_it_ = pid;
+    int status = 0;
+    return ::ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0 && ::waitpid(thread, &status, __WALL) == thread &&
+           state_of(pid, thread) == 't';
+}
+
+bool crew::let_thread_go_on() {
+    const pid_t thread = std::exchange(stopped_thread_, 0);
+    if (thread == 0) return false;
+    const bool stood = state_of(process_of_it_, thread) == 't';
+    ::ptrace(PTRACE_DETACH, thread, nullptr, nullptr);
+    return stood;
+}
+
+bool crew::can_stop_threads() {
+    const bool stood = stop_thread(0, 0);
+    return let_thread_go_on() && stood;
+}
+
+bool crew::limit_descriptors(std::size_t i, bool limited) {
+    rlimit now{};
+    const pid_t pid = members_[i].pid;
+    if (pid == 0 || ::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0) return false;
+    now.rlim_cur = limited ? 1 : now.rlim_max;
+    return ::prlimit(pid, RLIMIT_NOFILE, &now, nullptr) == 0;
 }
 
 std::vector<std::string> crew::look_after() {

@@ -36,6 +36,15 @@ public:
     bool stop(std::size_t i);     // SIGSTOP; whether it was seen to stand
     bool stands(std::size_t i) const;
     void go_on(std::size_t i);  // SIGCONT
+    void tell(std::size_t i, int signal) const;
+
+    // Stops one of its threads, whichever the number falls on; one at a time. Whether it was seen to stand, then and in the end.
+    bool stop_thread(std::size_t i, std::uint64_t which);
+    bool let_thread_go_on();
+    bool can_stop_threads();  // the kernel may not allow it
+
+    // It may open no file and no connection more than it has. Whether that could be set.
+    bool limit_descriptors(std::size_t i, bool limited);
 
     // Tells all to leave, and waits; who does not leave in time is killed. Returns what went wrong: a worker that did not leave.
     std::vector<std::string> dismiss(std::chrono::seconds patience);
@@ -56,6 +65,8 @@ private:
     const setup how_;
     std::vector<member> members_;
     std::vector<std::string> logs_;
+    pid_t stopped_thread_ = 0;
+    pid_t process_of_it_ = 0;
 };
 
 // If this process was started by a crew: works, and returns the exit code. Otherwise nothing.

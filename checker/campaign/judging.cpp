@@ -5,34 +5,43 @@
 #include "checker/verdict/linearizable.hpp"
 #include "checker/verdict/liveness.hpp"
 #include "checker/verdict/order.hpp"
+#include "checker/verdict/queue_order.hpp"
 #include "checker/verdict/truth.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace mortise::checker {
 namespace {
 
-excuses excuses_in(const evidence& seen) {
-    excuses found;
+// When faults of these kinds began, and when they had happened: the store forgot somewhere in between.
+std::vector<std::int64_t> moments_of(const std::vector<bool>& kinds, const evidence& seen) {
+    std::vector<std::int64_t> found;
     for (const record& one : seen.all.records)
-        if (one.what == act::fault && one.is == phase::invoke && one.value >= 1 &&
-            one.value <= seen.forgetting.size() && seen.forgetting[one.value - 1])
-            found.moments.push_back(one.at);
+        if (one.what == act::fault && one.value >= 1 && one.value <= kinds.size() && kinds[one.value - 1])
+            found.push_back(one.at);
     return found;
+}
+
+excuses excuses_in(const evidence& seen) {
+    return {.moments = moments_of(seen.forgetting, seen), .releases = moments_of(seen.forgetting_releases, seen)};
 }
 
 void tally(const evidence& seen, campaign_result& result) {
     for (const std::string& name : seen.troubles) result.troubles[name];
-    std::size_t jumps = 0;
+    std::map<std::uint64_t, std::size_t> witnessed;
     for (const record& one : seen.all.records) {
-        if (one.value == clock_was_seen_to_jump && one.what == act::fault) ++jumps;
+        if (one.what == act::fault && one.value >= clock_was_seen_to_jump) ++witnessed[one.value];
         if (one.value < 1 || one.value > seen.troubles.size()) continue;
         trouble_tally& of = result.troubles[seen.troubles[one.value - 1]];
         if (one.what == act::fault && one.is == phase::invoke) ++of.struck;
         if (one.what == act::heal && one.is == phase::ok) ++of.bit;
     }
-    const auto clock = result.troubles.find(std::string(clock_trouble));
-    if (clock != result.troubles.end()) clock->second.bit = std::min(clock->second.bit, jumps);
+    for (const auto& [name, seen_as] :
+         {std::pair{clock_trouble, clock_was_seen_to_jump}, std::pair{fork_trouble, children_were_made}}) {
+        const auto of = result.troubles.find(std::string(name));
+        if (of != result.troubles.end()) of->second.bit = std::min(of->second.bit, witnessed[seen_as]);
+    }
 }
 
 std::vector<hold_span> those_of(const std::vector<hold_span>& holds, const auto& wanted) {
@@ -105,9 +114,10 @@ void judge(evidence seen, campaign_result& result) {
         result.judgements.push_back(fenced_register(seen.applied, result.operations));
     if (!seen.tokens) result.not_judged.push_back("the order of tokens and seals: the store gives no tokens");
     if (!seen.lists) result.not_judged.push_back("what it lists: the store cannot say who holds what");
+    if (seen.in_order) result.judgements.push_back(queue_order(seen.all, holds));
     linearizability(holds, seen, excused, result);
     result.judgements.push_back(liveness(seen.all, result.operations, seen.bound));
-    if (seen.lists) result.judgements.push_back(no_lies(seen.all, result.operations, holds, excused));
+    if (seen.lists) result.judgements.push_back(no_lies(seen.all, result.operations, holds, excused, seen.bound));
     decide(seen, result);
     result.trouble_names = std::move(seen.troubles);
     result.all = std::move(seen.all);

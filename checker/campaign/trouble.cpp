@@ -1,7 +1,11 @@
 #include "checker/campaign/trouble.hpp"
 
+#include "checker/campaign/judging.hpp"
+
 #include <optional>
 #include <thread>
+
+#include <signal.h>
 
 namespace mortise::checker {
 namespace {
@@ -94,13 +98,13 @@ trouble cut(std::string name, network& all, bool at_a_byte) {
                     tcp_proxy& one = *all[at->which];
                     at->seen = one.connected();
                     if (at_a_byte)
-                        one.cut_after(dice() % 2 == 0 ? way::to_server : way::to_client, dice() % 600);
+                        one.cut_after(dice() % 2 == 0 ? way::to_server : way::to_client, dice() % 300);
                     else
                         one.cut();
                     return true;
                 },
             .heal = [=, &all] { return all[at->which]->connected() > at->seen; },
-            .longest = 0.5};
+            .longest = 1.0};
 }
 
 trouble killed(crew& workers) {
@@ -141,10 +145,60 @@ trouble stopped(crew& workers, const std::function<pid_t()>& amid) {
             .longest = 2.5};
 }
 
+// Any of its threads: the one that works, or one of the client's own.
+trouble thread_stopped(crew& workers) {
+    const auto at = std::make_shared<victim>();
+    return {.name = "thread stopped",
+            .strike =
+                [=, &workers](std::minstd_rand& dice) {
+                    at->which = dice() % workers.size();
+                    return workers.stop_thread(at->which, dice());
+                },
+            .heal = [&workers] { return workers.let_thread_go_on(); },
+            .longest = 2.5};
+}
+
+trouble forks(crew& workers) {
+    return {.name = std::string(fork_trouble),
+            .strike =
+                [&workers](std::minstd_rand& dice) {
+                    workers.tell(dice() % workers.size(), SIGUSR1);
+                    return true;
+                },
+            .heal = [] { return true; },  // counted by the workers
+            .longest = 0.2};
+}
+
+// Its connections are cut. It bit if none was made anew until there were descriptors again.
+trouble without_descriptors(crew& workers, network& all) {
+    const auto at = std::make_shared<victim>();
+    return {.name = "no descriptors left",
+            .strike =
+                [=, &workers, &all](std::minstd_rand& dice) {
+                    at->which = dice() % workers.size();
+                    at->struck = workers.limit_descriptors(at->which, true);
+                    at->seen = all[at->which]->connected();
+                    all[at->which]->cut();
+                    return at->struck;
+                },
+            .heal =
+                [=, &workers, &all] {
+                    const bool none = all[at->which]->connected() == at->seen;
+                    return workers.limit_descriptors(at->which, false) && at->struck && none;
+                },
+            .longest = 1.5};
+}
+
 }  // namespace
 
 std::vector<trouble> troubles_of(crew& workers, const std::function<pid_t()>& amid) {
-    return {killed(workers), stopped(workers, amid)};
+    std::vector<trouble> all{killed(workers), stopped(workers, amid), forks(workers)};
+    if (workers.can_stop_threads()) all.push_back(thread_stopped(workers));
+    return all;
+}
+
+std::vector<trouble> troubles_of(crew& workers, network& all) {
+    return {without_descriptors(workers, all)};
 }
 
 std::vector<trouble> troubles_of(network& all) {
@@ -177,6 +231,7 @@ std::vector<trouble> troubles_of(std::vector<spi::server_fault> faults) {
     for (spi::server_fault& one : faults)
         all.push_back({.name = one.name,
                        .forgets = one.forgets,
+                       .forgets_releases = one.forgets_releases,
                        .strike = [strike = std::move(one.strike)](std::minstd_rand&) { return strike(); },
                        .heal = std::move(one.heal)});
     return all;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <future>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <random>
 #include <sstream>
@@ -16,7 +17,9 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 namespace mortise::checker {
 namespace {
@@ -24,6 +27,7 @@ namespace {
 using namespace std::chrono_literals;
 
 std::atomic<bool> told_to_leave{false};
+std::atomic<bool> told_to_fork{false};
 
 constexpr std::uint8_t readers = 100;  // of a read-write lock, at once
 constexpr std::uint8_t permits = 5;
@@ -56,6 +60,24 @@ std::int64_t when(boot_clock::time_point until) {
     return until == boot_clock::time_point::max() ? never : until.time_since_epoch().count();
 }
 
+class line_notes final : public observer {
+public:
+    line_notes(history_log& notes, const lock_plan& plan, const std::string& prefix) : notes_(notes) {
+        for (std::uint32_t i = 0; i < plan.count(); ++i) names_[plan.name(prefix, i)] = i;
+    }
+    void on_event(const event& what) override {
+        if (what.kind != event_kind::waited) return;
+        notes_.write({.at = what.at.time_since_epoch().count(),
+                      .lock = names_.at(what.name),
+                      .what = act::queued,
+                      .is = phase::ok});
+    }
+
+private:
+    history_log& notes_;
+    std::map<std::string, std::uint32_t> names_;
+};
+
 class worker {
 public:
     explicit worker(const worker_orders& orders)
@@ -63,7 +85,7 @@ public:
           plan_{orders.mutexes, orders.shared},
           notes_(orders.log_file),
           resource_(orders.resource),
-          locks_(orders.url, client_options{.lease = orders.lease, .label = "mortise-check"}),
+          locks_(orders.url, options_of(orders)),
           dice_(static_cast<unsigned>(orders.seed * 1000 + orders.number + 1)) {}
 
     void run() {
@@ -84,6 +106,11 @@ private:
         share of{};
     };
 
+    client_options options_of(const worker_orders& orders) {
+        client_options options{.lease = orders.lease, .label = "mortise-check"};
+        if (orders.in_order) options.observer = std::make_shared<line_notes>(notes_, plan_, orders.prefix);
+        return options;
+    }
     share share_of(std::uint32_t lock) {
         if (plan_.is_mutex(lock)) return {};
         if (plan_.is_read_write(lock)) return {dice_() % 4 == 0 ? readers : std::uint8_t{1}, readers};
@@ -95,7 +122,7 @@ private:
 
     attempt acquire(std::uint32_t lock, share of) {
         const std::string name = plan_.name(orders_.prefix, lock);
-        const claim_options options{.wait = 20s};
+        const claim_options options{.wait = 20s, .order = orders_.in_order ? order::fifo : order::any};
         if (of.capacity == 1) return locks_.try_acquire(name, options);
         auto answer = std::make_shared<std::promise<attempt>>();
         auto later = answer->get_future();
@@ -141,9 +168,10 @@ private:
         return valid;
     }
 
-    void stay(const mine& inside) {
+    void stay(mine& inside) {
         const std::int64_t until = raw_now() + std::chrono::nanoseconds{up_to(orders_.stay)}.count();
         if (!look(inside) && orders_.checks) return;
+        if (told_to_fork.exchange(false)) fork_inside(inside);
         if (inside.of.weight == inside.of.capacity && !update(inside)) return;
         while (raw_now() < until) {
             std::this_thread::sleep_for(
@@ -151,6 +179,23 @@ private:
             if (!look(inside) && orders_.checks) return;
         }
         look(inside);
+    }
+
+    // The lock is not its children's, and what they do to it is not done to ours.
+    void fork_inside(mine& inside) {
+        bool sound = true;
+        for (int n = 0; n < 10; ++n) {
+            const pid_t child = ::fork();
+            if (child == 0) {
+                const bool believes = inside.held.valid();
+                inside.held.release();
+                ::_exit(believes ? 1 : 0);
+            }
+            int status = 0;
+            if (child > 0) sound = ::waitpid(child, &status, 0) == child && status == 0 && sound;
+        }
+        if (!sound) throw std::runtime_error("the child of a fork believed that it held the lock, or died");
+        notes_.write({.what = act::fault, .is = phase::ok, .value = children_were_made});
     }
 
     // Seal, read, think, write. False: refused, because somebody newer has been there.
@@ -229,11 +274,12 @@ std::vector<std::string> worker_orders::words() const {
             number_of(mutexes),
             number_of(int{shared}),
             number_of(int{sealing}),
-            number_of(int{checks})};
+            number_of(int{checks}),
+            number_of(int{in_order})};
 }
 
 worker_orders worker_orders::of(const std::vector<std::string>& words) {
-    if (words.size() != 13) throw std::invalid_argument("these are no orders for a worker");
+    if (words.size() != 14) throw std::invalid_argument("these are no orders for a worker");
     return {.url = words[0],
             .log_file = words[1],
             .resource = words[2],
@@ -246,14 +292,17 @@ worker_orders worker_orders::of(const std::vector<std::string>& words) {
             .mutexes = static_cast<std::uint32_t>(std::stoul(words[9])),
             .shared = words[10] == "1",
             .sealing = words[11] == "1",
-            .checks = words[12] == "1"};
+            .checks = words[12] == "1",
+            .in_order = words[13] == "1"};
 }
 
 int work(const worker_orders& orders) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    struct sigaction leave {};
-    leave.sa_handler = [](int) { told_to_leave = true; };
-    ::sigaction(SIGTERM, &leave, nullptr);
+    struct sigaction heard {};
+    heard.sa_handler = [](int) { told_to_leave = true; };
+    ::sigaction(SIGTERM, &heard, nullptr);
+    heard.sa_handler = [](int) { told_to_fork = true; };
+    ::sigaction(SIGUSR1, &heard, nullptr);
     ::signal(SIGINT, SIG_IGN);  // the one who started it ends it
     worker{orders}.run();
     return 0;

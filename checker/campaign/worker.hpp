@@ -21,7 +21,8 @@ struct worker_orders {
     std::uint32_t mutexes = 2;
     bool shared = true;  // readers and permits too
     bool sealing = true;
-    bool checks = true;  // ends a hold as soon as it is not valid; without it, does what careless programs do
+    bool checks = true;     // ends a hold as soon as it is not valid; without it, does what careless programs do
+    bool in_order = false;  // all wait in order of arrival, and note when they stand in line
 
     // For the command line of a process, and back.
     std::vector<std::string> words() const;

@@ -34,6 +34,8 @@ std::string_view to_string(act what) noexcept {
             return "holder";
         case act::leftover:
             return "leftover";
+        case act::queued:
+            return "queued";
     }
     return "?";
 }

@@ -25,6 +25,7 @@ enum class act : std::uint8_t {
     truth,     // the store was asked who holds: invoke and ok; between them one `holder` for each
     holder,    // of a truth, by its op: lock and token
     leftover,  // after the end: value things were left in the store
+    queued,    // the store has put a claim in line; of whichever attempt of this process was under way then
 };
 
 enum class phase : std::uint8_t { invoke, ok, fail, unknown, lost };

@@ -4,9 +4,21 @@
 
 namespace mortise::checker {
 
-bool excuses::between(std::int64_t from, std::int64_t to) const noexcept {
+namespace {
+
+bool any_between(const std::vector<std::int64_t>& moments, std::int64_t from, std::int64_t to) {
     const auto first = std::lower_bound(moments.begin(), moments.end(), from);
     return first != moments.end() && *first <= to;
+}
+
+}  // namespace
+
+bool excuses::between(std::int64_t from, std::int64_t to) const noexcept {
+    return any_between(moments, from, to);
+}
+
+bool excuses::of_a_release(std::int64_t from, std::int64_t to) const noexcept {
+    return any_between(releases, from, to);
 }
 
 std::string named(const operation& grant) {

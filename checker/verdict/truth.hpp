@@ -12,7 +12,10 @@ namespace mortise::checker {
 //   who is in it was granted the lock, or may have been: an acquire had not ended, or its outcome is unknown
 //
 // Tokens are compared without their turns, of which a store knows nothing.
+//
+// A store that forgot has also forgotten which claims are over: it takes a repeat that arrives late for a new claim, which nobody
+// renews. For so long (`lingers`) such a one may be in it.
 judgement no_lies(const history& all, const std::vector<operation>& operations, const std::vector<hold_span>& holds,
-                  const excuses& excused = {});
+                  const excuses& excused = {}, std::int64_t lingers = 0);
 
 }  // namespace mortise::checker

@@ -199,6 +199,15 @@ TEST(no_lies, a_holder_whom_nobody_knows_is_convicted) {
     EXPECT_EQ(no_lies(run.all(), run.operations(), run.holds()).count, 1U);
 }
 
+TEST(no_lies, a_repeat_that_a_forgetful_store_took_for_new_is_excused_for_a_while) {
+    written_history run;
+    run.hold(1, 10, 20, 30, granted(1));
+    run.truth(50, 51, {granted(2)});
+    EXPECT_EQ(no_lies(run.all(), run.operations(), run.holds(), {{25}}, 30).count, 0U);
+    EXPECT_EQ(no_lies(run.all(), run.operations(), run.holds(), {{25}}, 29).count, 1U) << "nobody renews it";
+    EXPECT_EQ(no_lies(run.all(), run.operations(), run.holds(), {{5}}, 30).count, 1U) << "it forgot before that";
+}
+
 TEST(no_lies, acquits_what_changed_during_the_look_and_what_is_unknown) {
     written_history run;
     run.hold(1, 10, 20, 55, granted(5, 3));  // with a turn, of which the store does not know
@@ -220,6 +229,17 @@ TEST(no_lies, excuses_what_the_store_forgot) {
     run.hold(1, 10, 20, 100, granted(5));
     run.truth(50, 60, {});
     EXPECT_TRUE(no_lies(run.all(), run.operations(), run.holds(), {{40}}).sound());
+}
+
+TEST(no_lies, a_release_that_a_crash_undid_is_excused_until_the_lease_ends) {
+    written_history run;
+    run.hold(1, 10, 20, 30, granted(1));
+    run.truth(50, 51, {granted(1)});
+    const excuses crashed{.releases = {40}};
+    EXPECT_EQ(no_lies(run.all(), run.operations(), run.holds(), crashed, 30).count, 0U);
+    EXPECT_EQ(no_lies(run.all(), run.operations(), run.holds(), crashed, 10).count, 1U) << "its lease is over";
+    EXPECT_EQ(no_lies(run.all(), run.operations(), run.holds(), {.releases = {29}}, 30).count, 1U) << "before it";
+    EXPECT_FALSE(crashed.between(0, 100)) << "it forgot no grant";
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ public:
     void write(std::uint32_t pid, std::int64_t called, std::int64_t answered, std::uint64_t id, phase is = phase::ok) {
         both({.pid = pid, .what = act::write, .value = id}, called, answered, is);
     }
+    void queued(std::uint32_t pid, std::int64_t at) { add({.pid = pid, .what = act::queued}, at, phase::ok); }
     void healed(std::int64_t at) { add({.what = act::heal}, at, phase::ok); }
     void leftover(std::int64_t at, std::uint64_t count) { add({.what = act::leftover, .value = count}, at, phase::ok); }
 

@@ -20,6 +20,9 @@ struct server_fault {
     // The store may forget what it acknowledged: exclusion ends at that moment, and tokens must rise all the same.
     bool forgets = false;
 
+    // The store may forget releases that it acknowledged just before: such a lock is held by nobody until its lease ends.
+    bool forgets_releases = false;
+
     std::function<bool()> strike{};  // returns when it has happened; false: it could not be done
     std::function<bool()> heal{};    // all is as before when it returns; false: nobody can have noticed
 };

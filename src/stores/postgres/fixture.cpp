@@ -50,6 +50,7 @@ public:
 
     std::vector<spi::server_fault> faults() override {
         return {{.name = "server killed",
+                 .forgets_releases = true,  // what lets nobody in need not be on disk
                  .strike =
                      [this] {
                          server_->kill();

@@ -63,7 +63,9 @@ mortise::promises promises_of_row(const settings&) {
         .freed =
             "At the end of its lease (30 s unless set otherwise); at once with its client. A claim that waits goes "
             "within a "
-            "second after its connection ended.",
+            "second after its connection ended. A lock that was released just before a crash of the server may be held "
+            "by "
+            "nobody until its lease ends.",
         .assumes =
             {"The clocks of client and server run equally fast to within 1 % (client_options::drift), and the server's "
              "clock is not set forward by more than the rest of a lease.",

@@ -5,6 +5,7 @@
 #include "stores/redis/rights.hpp"
 #include "stores/redis/servers/cluster.hpp"
 #include "stores/redis/servers/records.hpp"
+#include "stores/redis/servers/severed_replicas.hpp"
 #include "stores/redis/servers/single.hpp"
 #include "stores/redis/servers/with_sentinels.hpp"
 #include "stores/redis/servers/with_tls.hpp"
@@ -15,11 +16,15 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
 namespace mortise::inline v0::stores::redis {
 namespace {
+
+// Nothing is to fail over in a suite that breaks nothing, however slow the machine.
+constexpr std::chrono::seconds patience{10};
 
 std::vector<std::string> lines_of(const std::string& text) {
     std::istringstream in{text};
@@ -74,6 +79,59 @@ spi::server_fault refusing(std::string name, servers::server& node, std::string 
                 }};
 }
 
+// A server that may evict what has a lease, and needs memory for a moment.
+spi::server_fault evicting(servers::server& node) {
+    const auto evicted = [&node] { return std::stoul(node.field({"info", "stats"}, "evicted_keys")); };
+    const auto before = std::make_shared<std::size_t>(0);
+    return {.name = "locks evicted",
+            .forgets = true,
+            .strike =
+                [=, &node] {
+                    *before = evicted();
+                    node.command({"config", "set", "maxmemory-policy", "volatile-lru"});
+                    node.command({"config", "set", "maxmemory", "1"});
+                    static_cast<void>(node.command({"dbsize"}));  // it makes room before it answers
+                    node.command({"config", "set", "maxmemory", "0"});
+                    node.command({"config", "set", "maxmemory-policy", "noeviction"});
+                    return true;
+                },
+            .heal = [=] { return evicted() > *before; }};
+}
+
+// The master dies before its replicas know what it granted. Sentinels that take a silent master for dead after ten seconds are
+// hastier meanwhile.
+spi::server_fault failing_over(servers::with_sentinels& all) {
+    const auto dead = std::make_shared<servers::server*>(nullptr);
+    const auto silence = [&all](std::chrono::milliseconds longest) {
+        for (const auto& each : all.sentinels())
+            each->command({"sentinel", "set", servers::with_sentinels::name, "down-after-milliseconds",
+                           std::to_string(longest.count())});
+    };
+    return {.name = "failover, grants lost",
+            .forgets = true,
+            .strike =
+                [=, &all] {
+                    servers::server* master = all.master();
+                    if (master == nullptr) return false;
+                    servers::severed_replicas replicas{*master, all.nodes()};
+                    std::this_thread::sleep_for(std::chrono::seconds{4});
+                    silence(std::chrono::milliseconds{500});
+                    master->kill();
+                    replicas.heal();
+                    *dead = master;
+                    all.await_master_other_than(*master);
+                    return replicas.count() > 0;
+                },
+            .heal =
+                [=, &all] {
+                    if (*dead == nullptr) return false;
+                    (*dead)->restart();
+                    all.await_settled();
+                    silence(patience);
+                    return true;
+                }};
+}
+
 // Of a server that keeps nothing on disk, unless it is told to before it ends. Killed later on, it returns with what it kept then.
 std::vector<spi::server_fault> faults_of(servers::server& node) {
     const auto restarted = [&node] {
@@ -112,7 +170,8 @@ std::vector<spi::server_fault> faults_of(servers::server& node) {
              },
          .heal = restarted},
         refusing("scripts forgotten", node, "NOSCRIPT", {"script", "flush"}, {}),
-        refusing("memory full", node, "OOM", {"config", "set", "maxmemory", "1"}, {"config", "set", "maxmemory", "0"})};
+        refusing("memory full", node, "OOM", {"config", "set", "maxmemory", "1"}, {"config", "set", "maxmemory", "0"}),
+        evicting(node)};
 }
 
 // One arrangement of servers, started by the first fresh_url().
@@ -152,6 +211,7 @@ public:
 
     std::vector<spi::server_fault> faults() override {
         if constexpr (std::is_same_v<Servers, servers::single>) return faults_of(servers_->node());
+        if constexpr (std::is_same_v<Servers, servers::with_sentinels>) return {failing_over(*servers_)};
         return {};
     }
 
@@ -181,9 +241,6 @@ std::unique_ptr<spi::fixture> over_tls() {
                    "@localhost:" + std::to_string(on.node().port()) + "?ca=" + on.files().authority + "&";
         });
 }
-
-// Nothing is to fail over in a suite that breaks nothing, however slow the machine.
-constexpr std::chrono::seconds patience{10};
 
 std::unique_ptr<spi::fixture> on_sentinels() {
     using servers::with_sentinels;

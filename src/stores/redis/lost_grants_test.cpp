@@ -2,6 +2,7 @@
 // believes, and only the token tells them apart; with durability::wait there is no such grant.
 #include "stores/redis/names.hpp"
 #include "stores/redis/servers/cluster.hpp"
+#include "stores/redis/servers/severed_replicas.hpp"
 #include "stores/redis/servers/with_sentinels.hpp"
 #include "support/children.hpp"
 #include "support/shared_page.hpp"
@@ -29,30 +30,6 @@ using mortise::testing::eventually;
 using mortise::testing::milestone;
 using mortise::testing::shared_page;
 using ::testing::HasSubstr;
-
-// The replicas get nothing that the master is told from now on: not when they wake either, as what is on its way to them is
-// lost with the connection.
-class severed_replicas {
-public:
-    severed_replicas(server& master, const fleet& all) {
-        const std::string port = std::to_string(master.port());
-        for (const auto& one : all)
-            if (one.get() != &master && one->field({"info", "replication"}, "master_port") == port)
-                replicas_.push_back(one.get());
-        for (server* one : replicas_) one->freeze();
-        master.command({"client", "kill", "type", "replica"});
-    }
-    ~severed_replicas() { heal(); }
-
-    std::size_t count() const { return replicas_.size(); }
-    void heal() {
-        for (server* one : replicas_)
-            if (!one->awake()) one->thaw();
-    }
-
-private:
-    std::vector<server*> replicas_;
-};
 
 // A process that takes "x" and is stopped while it holds. What it thought then, and what it is told when it wakes.
 class believer {

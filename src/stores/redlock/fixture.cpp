@@ -1,5 +1,6 @@
 #include "stores/redlock/fixture.hpp"
 
+#include "checker/faults/movable_clock.hpp"
 #include "stores/redis/servers/records.hpp"
 #include "stores/redlock/servers/nodes.hpp"
 #include "support/waiting.hpp"
@@ -8,6 +9,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,7 +25,7 @@ public:
 
     // A busy machine must not be taken for dead nodes.
     std::string fresh_url() override {
-        if (!nodes_) nodes_ = std::make_unique<servers::nodes>(5);
+        if (!nodes_) start();
         return "redlock://" + nodes_->hosts() + "?node_timeout=5s&" + prefix() + "=t" + std::to_string(++made_) + ":";
     }
 
@@ -50,19 +52,49 @@ public:
         std::vector<spi::stored_claim> all;
         for (std::size_t i = 0; i < nodes_->size(); ++i)
             for (const spi::stored_claim& one : claims_on(i, prefix_in(url)))
-                if (++votes[{one.name, one.id}] == nodes_->size() / 2 + 1) all.push_back(one);
+                if (++votes[{one.name, one.id}] == majority()) all.push_back(one);
         return all;
+    }
+
+    std::vector<spi::server_fault> faults() override {
+        if (clocks_.empty()) return {};
+        return {{.name = "clocks of a majority jump",
+                 .forgets = true,
+                 .strike =
+                     [this] {
+                         ahead_ += std::chrono::hours{1};  // never back: what was granted meanwhile would last as long
+                         for (std::size_t i = 0; i < majority(); ++i) clocks_[i]->set(ahead_);
+                         return true;
+                     },
+                 .heal = [this] { return seconds_at(0) - seconds_at(majority()) > ahead_.count() - 60; }}};
     }
 
 protected:
     servers::nodes& nodes() const { return *nodes_; }
 
 private:
+    static constexpr std::size_t size = 5;
+
+    // With clocks that can be set, if the environment names the library for that.
+    void start() {
+        std::vector<std::vector<std::string>> run_by;
+        if (const char* shim = std::getenv("MORTISE_WALL_CLOCK_SHIM"))
+            for (std::size_t i = 0; i < size; ++i) {
+                clocks_.push_back(std::make_unique<testing::movable_clock>(shim));
+                run_by.push_back(clocks_.back()->command());
+            }
+        nodes_ = std::make_unique<servers::nodes>(size, run_by);
+    }
+    static constexpr std::size_t majority() { return size / 2 + 1; }
+    std::int64_t seconds_at(std::size_t node) { return std::stoll((*nodes_)[node].command({"time"})); }
+
     virtual std::string prefix() const = 0;  // the option
     virtual std::vector<spi::stored_claim> claims_on(std::size_t node, const std::string& prefix) const = 0;
     static std::string prefix_in(const std::string& url) { return url.substr(url.rfind('=') + 1); }
 
+    std::vector<std::unique_ptr<testing::movable_clock>> clocks_;
     std::unique_ptr<servers::nodes> nodes_;
+    std::chrono::seconds ahead_{0};
     int made_ = 0;
 };
 
