@@ -7,6 +7,7 @@
 #include "support/children.hpp"
 #include "support/crowd.hpp"
 #include "support/late_requests.hpp"
+#include "support/recording_observer.hpp"
 #include "support/sanitizers.hpp"
 #include "support/shared_page.hpp"
 #include "support/silence.hpp"
@@ -190,12 +191,13 @@ protected:
 TYPED_TEST_SUITE_P(row_suite);
 
 TYPED_TEST_P(row_suite, a_hold_outlives_its_connection) {
-    client locks{this->url()};
+    const auto seen = std::make_shared<testing::recording_observer>();
+    client locks{this->url(), {.observer = seen}};
     client others{this->url()};
-    hold mine = locks.acquire("n", {.lease = 2s});
+    hold mine = locks.acquire("n", {.lease = 10s});
     this->host().end_sessions();
     EXPECT_FALSE(others.try_acquire("n"));
-    std::this_thread::sleep_for(3s);  // renewed meanwhile, on another connection
+    EXPECT_TRUE(seen->wait_for(event_kind::renewed, 1, 60s)) << "on another connection";
     EXPECT_TRUE(mine.valid());
     EXPECT_FALSE(others.try_acquire("n"));
     EXPECT_EQ(mine.release(), release_result::released);
