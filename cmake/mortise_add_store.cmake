@@ -12,6 +12,7 @@
 #     [TEST_LIBRARIES <target>...]  what its fixtures need besides
 #     [PARTIAL]                 it has exclusive locks without tokens only: conformance says what it lacks, and storms and
 #                               other suites that use all kinds do without it
+#     [HASTY]                   its own tests count in tens of milliseconds: it is optimised under sanitizers too
 #     [QUICK])                  its own tests take moments: ./test -L quick runs them too
 #
 # A suite that runs on every store has one ctest entry for each served fixture, so one process and one server.
@@ -21,14 +22,14 @@
 #     spi::fixtures make_fixtures();
 #     baselines make_baselines(const base::url&);    if BASELINE is given
 function(mortise_add_store name)
-    cmake_parse_arguments(PARSE_ARGV 1 store "QUICK;PARTIAL" "" "SCHEMES;MODES;SOURCES;BASELINE;FIXTURE;TESTS;SERVED;LIBRARIES;PACKAGES;TEST_LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 store "QUICK;HASTY;PARTIAL" "" "SCHEMES;MODES;SOURCES;BASELINE;FIXTURE;TESTS;SERVED;LIBRARIES;PACKAGES;TEST_LIBRARIES")
     if(store_UNPARSED_ARGUMENTS OR NOT store_SCHEMES OR NOT store_SOURCES)
         message(FATAL_ERROR "mortise_add_store(${name}): SCHEMES and SOURCES are needed, not '${store_UNPARSED_ARGUMENTS}'")
     endif()
 
     mortise_add_layer(store_${name} ${store_SOURCES})
     target_link_libraries(mortise_store_${name} PRIVATE ${store_LIBRARIES})
-    if(store_SERVED AND NOT name MATCHES "^red")  # whose own tests count in tens of milliseconds
+    if(store_SERVED AND NOT store_HASTY)
         mortise_compile_quickly(mortise_store_${name})
     endif()
 
@@ -51,7 +52,7 @@ function(mortise_add_store name)
     endif()
     set_property(GLOBAL PROPERTY MORTISE_PARTIAL_${name} ${store_PARTIAL})
 
-    if(MORTISE_WITH_TESTS AND store_TESTS)
+    if(MORTISE_WITH_TESTS AND store_TESTS AND NOT name IN_LIST MORTISE_UNTESTED_STORES)
         set(quick "")
         if(store_QUICK)
             set(quick QUICK)

@@ -62,8 +62,10 @@ function(mortise_add_tests target)
     if(histories AND NOT arg_OPTIMISED)
         list(REMOVE_ITEM arg_SOURCES ${histories})
         string(REGEX REPLACE "_tests$" "_histories" of_histories ${target})
-        mortise_add_tests(${of_histories} OPTIMISED TOGETHER
-            SOURCES ${histories} LIBRARIES ${arg_LIBRARIES} PROPERTIES ${arg_PROPERTIES})
+        if(NOT MORTISE_SANITIZE MATCHES "thread")  # they have none
+            mortise_add_tests(${of_histories} OPTIMISED TOGETHER
+                SOURCES ${histories} LIBRARIES ${arg_LIBRARIES} PROPERTIES ${arg_PROPERTIES})
+        endif()
     endif()
     add_executable(${target} ${arg_SOURCES})
     mortise_own(${target})
