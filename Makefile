@@ -1,5 +1,5 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test scenarios install uninstall asan tsan storms failovers models fuzz simulate interop peers compare check-short check-long pictures bench docs reference sizes format tidy syntax ci clean
+.PHONY: quickstart test scenarios install uninstall mortise-check asan tsan storms failovers models fuzz simulate interop peers compare check-short check-long pictures bench docs reference sizes format tidy syntax ci clean
 
 BUILD = build
 PREFIX = /usr/local
@@ -21,6 +21,11 @@ install:
 
 uninstall:
 	@packaging/uninstall $(BUILD) $(PREFIX)
+
+# The checker alone, for a store of yours: make mortise-check && build/mortise-check --store redis://127.0.0.1 --minutes 5
+mortise-check:
+	@. .ci/lib.sh && need g++ cmake ninja-build pkgconf libgtest-dev libgmock-dev libssl-dev libzookeeper-mt-dev \
+		libnghttp2-dev libmariadb-dev libpq-dev && configure -DMORTISE_BUILD_TESTS=ON && build build mortise_check
 
 asan tsan:
 	@.ci/preset $@

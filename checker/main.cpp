@@ -22,11 +22,12 @@ constexpr std::string_view help =
   mortise-check --private NAME [--minutes N]   a server that it starts and ends
 
 Processes take locks, change what the locks protect, and write down every call. Meanwhile they are killed
-and stopped, their connections are cut, delayed and frozen, and, with --private, the server is too. Then six
+and stopped, their connections are cut, delayed and frozen, and, with --private, the server is too. Then
 checkers read what was written down. No clock but one, no memory of the library is believed.
 
   --store URL      client-side faults only, under names of its own; your other locks are left alone. A proxy
-                   stands between only if the URL names one port of this machine, without TLS
+                   stands between only if the URL names one port of this machine, without TLS. An address with
+                   a password goes in MORTISE_STORE
   --private NAME   all faults. NAME is a fixture: host, redis, etcd, zookeeper, mysql, postgres, ...;
                    "list" lists them
   --minutes N      how long there are faults; default 1. --seconds N: the same, for the impatient
@@ -38,7 +39,7 @@ checkers read what was written down. No clock but one, no memory of the library 
   --unfenced       the resource takes every write, whatever its token
   --careless       holders never ask whether they still hold: what most programs do
   --no-excuses     what a store forgot counts too: lost data of Redis, KILL of a connection that is a lock
-  --clock-shim FILE  libwall_clock_shim.so of the build: the wall clocks of processes jump, and of servers of Redlock
+  --clock-shim FILE  build/tests/libwall_clock_shim.so: wall clocks jump, of processes and of Redlock's servers
   --only FAULT     no fault but this one; another name lists them
   --in-order       no faults but deaths; all wait in order of arrival, and the order is judged too
   --pauses         no faults but Jepsen's: every 5 s one process is stopped for longer than its lease, if it can be
@@ -138,12 +139,14 @@ int perform(const std::vector<std::string>& line) {
         std::cout << help;
         return is_sound;
     }
-    if (given.has("--store") == given.has("--private"))
-        command::refuse("say either --store URL or --private NAME (mortise-check --help)");
+    const char* usual = std::getenv("MORTISE_STORE");
+    if (given.has("--store") && given.has("--private")) command::refuse("say either --store URL or --private NAME");
+    if (!given.has("--store") && !given.has("--private") && usual == nullptr)
+        command::refuse("say --store URL, or set MORTISE_STORE; or say --private NAME (mortise-check --help)");
     const spi::fixtures all = spi::all_fixtures();
     if (given.value("--private") == "list") return list(all);
     campaign_plan plan = plan_of(given);
-    plan.url = given.value("--store").value_or("");
+    if (!given.has("--private")) plan.url = given.has("--store") ? *given.value("--store") : usual;
     if (const auto name = given.value("--private")) {
         plan.servers = &chosen(all, *name);
         if (!plan.servers->spans_processes()) command::refuse(*name + " has no locks that processes could share");

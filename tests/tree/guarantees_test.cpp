@@ -38,7 +38,7 @@ A store that always asks a majority needs no further option. Redis copies grants
 claim can wait for replicas: `durability::wait(k)`, or `wait=k` in the address. The grant, and each renewal, counts
 only once k replicas have it.
 
-How these promises are tried: `mortise-check --private STORE --minutes N` runs processes, faults and six checkers
+How these promises are tried: `mortise-check --private STORE --minutes N` runs processes, faults and checkers
 against each store, and `mortise-check --store URL` does it against yours. [campaigns.md](campaigns.md) has the figures
 and the commands that repeat them.
 )";
