@@ -177,6 +177,8 @@ private:
             ++next_group_;
         };
         add(troubles_of(workers, [&resource] { return resource.amid(); }));
+        if (!workers.can_stop_threads())
+            told_("the kernel does not let us stop single threads: there is no such fault");
         if (!network_.empty()) add(troubles_of(network_));
         if (!network_.empty()) add(troubles_of(workers, network_));
         if (clock_) add(troubles_of(*clock_));

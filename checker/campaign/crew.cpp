@@ -52,9 +52,18 @@ pid_t spawned(std::vector<std::string> environment) {
     std::vector<char*> settings;
     for (std::string& one : environment) settings.push_back(one.data());
     settings.push_back(nullptr);
+    sigset_t later;  // until it can answer them
+    ::sigemptyset(&later);
+    ::sigaddset(&later, SIGTERM);
+    ::sigaddset(&later, SIGUSR1);
+    posix_spawnattr_t how;
+    ::posix_spawnattr_init(&how);
+    ::posix_spawnattr_setsigmask(&how, &later);
+    ::posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
     pid_t pid = 0;
-    if (const int failed = ::posix_spawn(&pid, program.c_str(), nullptr, nullptr, words, settings.data()); failed != 0)
-        throw std::system_error(failed, std::generic_category(), "cannot start a worker");
+    const int failed = ::posix_spawn(&pid, program.c_str(), nullptr, &how, words, settings.data());
+    ::posix_spawnattr_destroy(&how);
+    if (failed != 0) throw std::system_error(failed, std::generic_category(), "cannot start a worker");
     return pid;
 }
 

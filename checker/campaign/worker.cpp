@@ -299,11 +299,15 @@ worker_orders worker_orders::of(const std::vector<std::string>& words) {
 int work(const worker_orders& orders) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     struct sigaction heard {};
+    heard.sa_flags = SA_RESTART;
     heard.sa_handler = [](int) { told_to_leave = true; };
     ::sigaction(SIGTERM, &heard, nullptr);
     heard.sa_handler = [](int) { told_to_fork = true; };
     ::sigaction(SIGUSR1, &heard, nullptr);
     ::signal(SIGINT, SIG_IGN);  // the one who started it ends it
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
     worker{orders}.run();
     return 0;
 }
