@@ -1,5 +1,6 @@
 // Runs all targets on what the fuzzers have kept: fuzz_replay CORPUS [TARGET FILE...]
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -31,6 +32,20 @@ void replay(const std::string& name, const std::filesystem::path& file) {
     targets.at(name)(bytes);
 }
 
+// ZooKeeper's client ends the program when a server answers what was not asked (src/stores/zookeeper/README.md), and whether one
+// does depends on which request came first. So that target has a process of its own, which may end like this and in no other way.
+bool replay_apart(const char* program, const std::string& name, const std::filesystem::path& file) {
+    const std::string command = "'" + std::string(program) + "' - " + name + " '" + file.string() + "' 2>&1";
+    std::string said;
+    FILE* out = ::popen(command.c_str(), "r");
+    if (out == nullptr) return false;
+    for (char some[4096]; const std::size_t length = std::fread(some, 1, sizeof some, out);) said.append(some, length);
+    const bool ended_well = ::pclose(out) == 0;
+    const bool gave_up = said.find("zookeeper.c:") != said.npos && said.find("Assertion") != said.npos;
+    std::cerr << said;
+    return ended_well || gave_up;
+}
+
 }  // namespace
 
 int main(int count, char** given) {
@@ -44,7 +59,12 @@ int main(int count, char** given) {
         for (const auto& each : std::filesystem::directory_iterator(std::filesystem::path{given[1]} / name))
             files.push_back(each.path());
         std::sort(files.begin(), files.end());
-        for (const auto& file : files) replay(name, file);
+        for (const auto& file : files) {
+            if (name != "zookeeper_server")
+                replay(name, file);
+            else if (!replay_apart(given[0], name, file))
+                return 1;
+        }
         std::cout << name << ": " << files.size() << " inputs\n";
         if (files.empty()) return 1;
     }
