@@ -1,5 +1,5 @@
 # Short names. ./quickstart and ./test need no make.
-.PHONY: quickstart test scenarios install uninstall mortise-check asan tsan storms failovers models fuzz simulate interop peers compare check-short check-long pictures bench docs reference sizes format tidy syntax ci clean
+.PHONY: quickstart test scenarios install uninstall mortise-check asan tsan storms failovers models mutants fuzz simulate interop peers compare check-short check-long pictures bench docs reference sizes format tidy syntax ci clean
 
 BUILD = build
 PREFIX = /usr/local
@@ -54,6 +54,10 @@ failovers:
 models:
 	@. .ci/lib.sh && need spin gcc libc6-dev
 	@models/check full
+
+# A promise broken at a time, and tests that must notice. Some of them: tests/mutants/run NAME...
+mutants:
+	@tests/mutants/run
 
 # Processes and servers that are killed, stopped and cut off while they lock, and a verdict on each store; and controls that must be
 # convicted. Two minutes and a half, or hours.
