@@ -221,6 +221,15 @@ TEST_F(together, if_one_is_lost_all_are_released_and_the_owner_is_told_once) {
     EXPECT_FALSE(held);
 }
 
+TEST_F(together, if_one_is_lost_valid_is_false_before_anybody_was_told) {
+    const multi_hold held = abc.acquire();
+    ASSERT_TRUE(world.table().break_hold("b", held.at("b").token().counter()));
+    EXPECT_FALSE(held.at("b").valid());
+    EXPECT_TRUE(held.at("a").valid());
+    EXPECT_FALSE(held.valid());
+    EXPECT_EQ(held.remaining(), 0ns);
+}
+
 TEST_F(together, after_a_pause_valid_is_false_before_any_timer_has_run) {
     const multi_hold held = abc.acquire();
     world.clock().jump(held.remaining() - 1ns);

@@ -131,6 +131,23 @@ TEST_F(memory_store_test, tokens_rise_across_forgetting) {
     EXPECT_LE(table_->names(), 300u) << "so the name was forgotten in between";
 }
 
+// What a quorum has raised may be ahead of the wall clock, which then does not help.
+TEST_F(memory_store_test, a_raised_token_outlives_that_its_name_is_forgotten) {
+    const auto locks = join();
+    hold mine = locks->acquire("n", {.lease = 1h, .kept_by = kept_by::lease});
+    const spi::token_memory memory =
+        table_->recall({.what = spi::recall_request::change::restore, .version = table_->recall({}).version});
+    const std::uint64_t ahead = mine.token().counter() + 3'600'000'000;
+    ASSERT_EQ(table_->raise({.name = "n", .id = mine.id(), .to = ahead, .version = memory.version}).is,
+              spi::raise_answer::verdict::raised);
+    ASSERT_EQ(mine.release(), release_result::released);
+    for (int round = 0; round < 3; ++round) {
+        sim_.advance(base::ended_claim::remembered_for);
+        use_fresh_names(*locks, std::to_string(round) + " ", 200);
+    }
+    EXPECT_GT(locks->acquire("n").token().counter(), ahead);
+}
+
 TEST_F(memory_store_test, an_expiry_wakes_the_waiter_at_that_very_moment) {
     const auto locks = join();
     const auto others = join();
