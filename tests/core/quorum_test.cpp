@@ -95,12 +95,13 @@ TEST_F(quorum, a_grant_with_too_little_left_is_given_back) {
 // What granted without our hearing of it is released too.
 TEST_F(quorum, a_refused_attempt_is_released_also_where_no_answer_came) {
     std::vector<hold> theirs;
-    for (const std::size_t node : {0u, 1u, 2u}) theirs.push_back(world.occupy(node, "job"));
-    mine.nets[3]->lose_replies(verb::claim);
-    mine.nets[4]->fail_after(verb::claim);
+    for (const std::size_t node : {2u, 3u, 4u}) theirs.push_back(world.occupy(node, "job"));
+    mine.nets[0]->lose_replies(verb::claim);  // the first are asked before it is known that others have it
+    mine.nets[1]->fail_after(verb::claim);
     call got{mine.locks, "job", {.wait = 0s}};
     world.advance(1s);
     EXPECT_EQ(got.reason(), errc::busy);
+    for (const std::size_t node : {0u, 1u}) EXPECT_GE(mine.nets[node]->arrived(verb::claim), 1u) << node;
     EXPECT_EQ(world.held_on("job"), 3u);
 }
 

@@ -270,11 +270,16 @@ TEST_F(consistent, refuses_a_writer_that_was_replaced) {
 
 TEST_F(consistent, does_not_trust_what_is_being_changed) {
     consistent_cache<int> prices{locks, storage, database, "prices"};
+    client elsewhere{"memory:"};
+    consistent_cache<int> hasty{elsewhere, storage, database, "prices", {.wait = 0ms}};
     prices.put("tea", 3);
+    EXPECT_EQ(hasty.get("tea"), 3);
     prices.update("tea", [&](std::optional<int>) {
         EXPECT_FALSE(storage.read("tea")->settled);
+        std::jthread{[&] { EXPECT_THROW(static_cast<void>(hasty.get("tea")), error) << "nobody may say 3"; }}.join();
         return std::optional{4};
     });
+    EXPECT_EQ(hasty.get("tea"), 4);
     EXPECT_EQ(prices.get("tea"), 4);
 }
 

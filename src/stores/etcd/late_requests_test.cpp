@@ -6,6 +6,7 @@
 
 #include <mortise/error.hpp>
 
+#include <chrono>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -13,6 +14,7 @@
 namespace mortise::inline v0::stores::etcd {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::eventually;
 using ::testing::IsEmpty;
 using testing::late_requests;
