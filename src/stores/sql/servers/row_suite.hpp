@@ -2,6 +2,7 @@
 // instantiates these.
 #pragma once
 
+#include "base/push_grace.hpp"
 #include "checker/faults/tcp_proxy.hpp"
 #include "stores/sql/row_line.hpp"
 #include "support/children.hpp"
@@ -181,6 +182,15 @@ protected:
             return 0;
         }};
     }
+    // A grant that ends by its grace never does so sooner; a busy machine is slow now and then, and not five times in a row.
+    static bool sooner_than_its_grace(const std::function<std::chrono::nanoseconds()>& until_served) {
+        for (int tries = 0; tries < 5; ++tries) {
+            const std::chrono::nanoseconds took = until_served();
+            std::cout << "the next was served after " << std::chrono::duration<double>(took).count() << " s\n";
+            if (took < base::push_grace) return true;
+        }
+        return false;
+    }
     // How long until the client has the lock.
     static double seconds_until_had(client& next, const std::string& name, std::chrono::seconds wait = 30s) {
         const auto began = std::chrono::steady_clock::now();
@@ -222,37 +232,39 @@ TYPED_TEST_P(row_suite, a_claim_waits_on_when_its_connection_is_ended) {
 TYPED_TEST_P(row_suite, a_killed_waiter_at_the_head_is_passed_over) {
     client locks{this->url()};
     client next{this->url()};
-    hold mine = locks.acquire("n");
-    const std::size_t before = this->host().sessions();
-    testing::child dies = this->other([](client& own) { static_cast<void>(own.acquire("n")); });
-    this->waits(1);
-    std::future<double> had = std::async(std::launch::async, [&] { return this->seconds_until_had(next, "n"); });
-    this->waits(2);
-    dies.kill();
-    ASSERT_TRUE(eventually([&] { return this->host().sessions() <= before + 1; }));
-    const auto began = std::chrono::steady_clock::now();
-    EXPECT_EQ(mine.release(), release_result::released);
-    had.wait();
-    EXPECT_LT(std::chrono::steady_clock::now() - began, 2900ms) << "it was held up by a grant to a dead client";
+    EXPECT_TRUE(this->sooner_than_its_grace([&] {
+        hold mine = locks.acquire("n");
+        const std::size_t before = this->host().sessions();
+        testing::child dies = this->other([](client& own) { static_cast<void>(own.acquire("n")); });
+        this->waits(1);
+        std::future<double> had = std::async(std::launch::async, [&] { return this->seconds_until_had(next, "n"); });
+        this->waits(2);
+        dies.kill();
+        EXPECT_TRUE(eventually([&] { return this->host().sessions() <= before + 1; }));
+        const auto began = std::chrono::steady_clock::now();
+        EXPECT_EQ(mine.release(), release_result::released);
+        had.wait();
+        return std::chrono::steady_clock::now() - began;
+    })) << "it was held up by a grant to a dead client";
 }
 
 // It was killed so late that the server had granted it the lock.
 TYPED_TEST_P(row_suite, a_waiter_that_was_granted_the_lock_and_killed_is_passed_over_within_a_second_or_so) {
     client locks{this->url()};
     client next{this->url()};
-    hold mine = locks.acquire("n");
-    testing::child dies = this->other([](client& own) { static_cast<void>(own.acquire("n")); });
-    this->waits(1);
-    std::future<double> had = std::async(std::launch::async, [&] { return this->seconds_until_had(next, "n"); });
-    this->waits(2);
-    dies.tell(SIGSTOP);  // it cannot hear of it
-    const auto began = std::chrono::steady_clock::now();
-    EXPECT_EQ(mine.release(), release_result::released);
-    dies.kill();
-    had.wait();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    std::cout << "killed when it was granted: the next was served after " << took.count() << " s\n";
-    EXPECT_LT(took, 2500ms) << "the grant of a dead client was kept for its grace";
+    EXPECT_TRUE(this->sooner_than_its_grace([&] {
+        hold mine = locks.acquire("n");
+        testing::child dies = this->other([](client& own) { static_cast<void>(own.acquire("n")); });
+        this->waits(1);
+        std::future<double> had = std::async(std::launch::async, [&] { return this->seconds_until_had(next, "n"); });
+        this->waits(2);
+        dies.tell(SIGSTOP);  // it cannot hear of it
+        const auto began = std::chrono::steady_clock::now();
+        EXPECT_EQ(mine.release(), release_result::released);
+        dies.kill();
+        had.wait();
+        return std::chrono::steady_clock::now() - began;
+    })) << "the grant of a dead client was kept for its grace";
 }
 
 // Its client has heard of the grant, and then lost its session. It must not believe in it for longer than the server keeps it.
