@@ -35,6 +35,7 @@ asan tsan:
 storms:
 	@./test -N >/dev/null
 	@failed=0; for program in build/tests/storm_tests build/tests/process_storm_tests \
+		build/tests/base_histories build/tests/core_histories build/src/stores/host/store_host_histories \
 		'build/tests/command_tests --gtest_filter=*command_storm*:*command_crowd*' \
 		'build/tests/conformance_tests --gtest_filter=*audits.*' \
 		$(foreach store,host redis etcd zookeeper,\
