@@ -20,12 +20,17 @@ constexpr auto lease = 300ms;
 constexpr auto nap = 500ms;
 constexpr int keys = 4;
 constexpr std::size_t most_values = 250'000;  // of a key
+constexpr int least_stops = 3;                // a run without them would show nothing
 
 // Stands still or dies now and then, where it hurts most: between what it read and what it writes.
 class unsteady final : public fenced_storage {
 public:
-    unsteady(fenced_storage& behind, bool seals, int stop_every, int die_every, unsigned seed)
-        : behind_(&behind), seals_(seals), stop_every_(stop_every), die_every_(die_every), dice_(seed) {}
+    unsteady(fenced_storage& behind, bool seals, int stop_every, unsigned seed, std::atomic<int>& stops)
+        : behind_(&behind),
+          seals_(seals),
+          stop_every_(static_cast<unsigned>(stop_every)),
+          dice_(seed),
+          stops_(&stops) {}
 
     std::optional<entry> read(std::string_view key) override {
         auto found = behind_->read(key);
@@ -34,8 +39,11 @@ public:
     }
     bool seal(std::string_view key, token mine) override { return !seals_ || behind_->seal(key, mine); }
     bool write(std::string_view key, token mine, std::string_view bytes, std::chrono::nanoseconds keep) override {
-        if (stop_every_ > 0 && dice_() % static_cast<unsigned>(stop_every_) == 0) ::raise(SIGSTOP);
-        if (die_every_ > 0 && dice_() % static_cast<unsigned>(die_every_) == 0) ::kill(::getpid(), SIGKILL);
+        if (dice_() % stop_every_ == 0) {
+            ++*stops_;
+            ::raise(SIGSTOP);
+        }
+        if (dice_() % (2 * stop_every_) == 0) ::kill(::getpid(), SIGKILL);
         if (!seals_) static_cast<void>(behind_->seal(key, last_));  // whatever was sealed: the last one wins
         return behind_->write(key, seals_ ? mine : last_, bytes, keep);
     }
@@ -44,9 +52,9 @@ private:
     static constexpr token last_{1};
     fenced_storage* behind_;
     const bool seals_;
-    const int stop_every_;
-    const int die_every_;
+    const unsigned stop_every_;
     std::minstd_rand dice_;
+    std::atomic<int>* stops_;
 };
 
 class read_and_write : public on_host_and_redis {
@@ -74,6 +82,7 @@ protected:
     struct counts {
         std::array<std::atomic<std::int64_t>, keys> acknowledged;  // the last value of each whose write returned
         std::atomic<int> begun;
+        std::atomic<int> stops;
         std::atomic<int> reads;
         std::atomic<int> stale;
         std::atomic<int> writes;
@@ -87,7 +96,7 @@ protected:
     // write is lost if a second one with the same value is acknowledged.
     void work(consistent_cache<std::int64_t>& cache, int operations, int enough, unsigned seed) {
         std::minstd_rand dice{seed};
-        while (seen->begun++ < operations && seen->stale < enough) {
+        while ((seen->begun++ < operations || seen->stops < least_stops) && seen->stale < enough) {
             const std::size_t key = dice() % keys;
             const std::string name = "k" + std::to_string(key);
             std::atomic<std::int64_t>& acknowledged = seen->acknowledged[key];
@@ -118,15 +127,14 @@ protected:
         const int usual = in_mariadb() ? 500 : 5'000;
         const int operations = seals ? static_cast<int>(scale(static_cast<std::uint64_t>(usual))) : 50 * usual;
         const int stop_every = in_mariadb() ? 40 : 150;
-        const int die_every = 2 * stop_every;
         const int enough = seals ? operations : 1;
         crew all{8,
                  [&](int number) {
                      const std::unique_ptr<fenced_storage> cache{data_server::open(prefix() + "cache:")};
                      const std::unique_ptr<fenced_storage> database = open_database();
                      const unsigned seed = static_cast<unsigned>(::getpid() * 31 + number);
-                     unsteady shaky_cache{*cache, seals, stop_every, die_every, seed};
-                     unsteady shaky_database{*database, seals, stop_every, die_every, seed + 1};
+                     unsteady shaky_cache{*cache, seals, stop_every, seed, seen->stops};
+                     unsteady shaky_database{*database, seals, stop_every, seed + 1, seen->stops};
                      client locks{where_locks_are(), {.lease = lease}};
                      consistent_cache<std::int64_t> both{locks, shaky_cache, shaky_database, "prices", {.keep = 20ms}};
                      work(both, operations, enough, seed + 2);
@@ -137,7 +145,6 @@ protected:
         std::cout << seen->reads << " reads, " << seen->writes << " writes, " << seen->refused << " refused, "
                   << all.stops() << " stops, " << all.deaths() << " deaths, " << seen->stale << " stale reads, "
                   << seen->lost << " lost writes\n";
-        EXPECT_TRUE(!seals || all.stops() > 0);
         return well;
     }
 };

@@ -71,7 +71,7 @@ TEST(million, the_same_check_convicts_a_store_without_exclusion) {
     client locks = spi::make_client(broken(spi::factory_of("memory:specimen")));
     overlap_checker inside;
     together([&](int) {
-        for (std::uint64_t n = 0; n < scale(20'000) && inside.overlaps() == 0; ++n) {
+        for (std::uint64_t n = 0; n < 20'000 && inside.overlaps() == 0; ++n) {
             const hold mine = locks.acquire("one", {.hand_over = hand_over::off});
             inside.enter(mine.token());
             std::this_thread::yield();
