@@ -168,6 +168,10 @@ public:
     }
     spi::renewal_answer renew(const claim_id& id, spi::duration lease, base::instant at, base::effects& out) {
         settle(at, out);
+        return renew_unsettled(id, lease, at);
+    }
+    // A renewal ends nothing, so it may find what has ended.
+    spi::renewal_answer renew_unsettled(const claim_id& id, spi::duration lease, base::instant at) {
         script_call what{by_->renew, 1, 4};
         what << key_ << packed_record{id} << packed_record::of<layouts::lease>(lease.count());
         what << at.now.time_since_epoch().count() << static_cast<std::int64_t>(at.wall_us);
@@ -403,6 +407,26 @@ TEST_F(scripts_in_the_server, the_mark_of_a_client_that_waits_goes_with_the_last
                  out);  // says for the first time that it is alive, and is granted
     ASSERT_EQ(out.granted.size(), 1u);
     EXPECT_EQ(state.waiting(), 0u);
+}
+
+TEST_F(scripts_in_the_server, a_renewal_after_the_lease_has_ended_revives_nothing) {
+    const scripts_under_test all;
+    for (const std::uint32_t capacity : {1U, 3U}) {
+        scripted_state state = on_the_server(all)(static_cast<int>(capacity));
+        base::effects out;
+        const spi::time_point begun{std::chrono::hours{1}};
+        const base::kept_claim brief{.id = {{1, 1}}, .session = 1, .weight = 1, .lease = std::chrono::seconds{1}};
+        const base::kept_claim beside{.id = {{2, 2}}, .session = 1, .weight = 1, .lease = std::chrono::seconds{9}};
+        state.claim(brief, capacity, true, {begun, 1}, out);
+        if (capacity > 1) state.claim(beside, capacity, true, {begun, 2}, out);
+        const auto renewed = [&](std::chrono::milliseconds after) {
+            return state.renew_unsettled(brief.id, std::chrono::seconds{1}, {begun + after, 3}) ==
+                   spi::renewal_answer::renewed;
+        };
+        EXPECT_TRUE(renewed(std::chrono::milliseconds{500}));
+        EXPECT_FALSE(renewed(std::chrono::milliseconds{1500}));
+        EXPECT_FALSE(renewed(std::chrono::milliseconds{1600}));
+    }
 }
 
 // The bytes themselves: clients of several versions use the same keys at the same time.
