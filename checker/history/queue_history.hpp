@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <vector>
 
 namespace mortise::testing {
@@ -26,25 +27,37 @@ struct queued_claim {
 // ones that they could be beside.
 enum class in_order { all, those_that_exclude_each_other };
 
-struct queue_verdict {
-    std::size_t claims = 0;
-    std::size_t contested = 0;   // waited while somebody came who certainly was later
-    std::size_t inversions = 0;  // were granted after somebody who certainly was later
+// By their places among the claims that were given.
+struct overtaking {
+    std::size_t passed = 0;
+    std::size_t by = 0;  // the last to come of those who certainly were later
 };
 
-inline queue_verdict check_order(std::vector<queued_claim> all, in_order which = in_order::all) {
-    queue_verdict found{.claims = all.size()};
+struct queue_verdict {
+    std::size_t claims = 0;
+    std::size_t contested = 0;           // waited while somebody came who certainly was later
+    std::vector<overtaking> inversions;  // granted after somebody who certainly was later
+};
+
+inline queue_verdict check_order(const std::vector<queued_claim>& all, in_order which = in_order::all) {
+    queue_verdict found;
+    found.claims = all.size();
     std::vector<std::int64_t> arrivals;
     for (const queued_claim& one : all) arrivals.push_back(one.asked);
     std::sort(arrivals.begin(), arrivals.end());
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.counter < b.counter; });
-    std::map<std::uint32_t, std::int64_t> latest;  // by weight: arrival of those who were served so far
-    for (const queued_claim& one : all) {
-        found.inversions += std::ranges::any_of(latest, [&](const auto& served) {
-            return served.second > one.in_line && (which == in_order::all || one.excludes(served.first));
+    std::vector<std::size_t> as_granted(all.size());
+    std::iota(as_granted.begin(), as_granted.end(), std::size_t{0});
+    std::sort(as_granted.begin(), as_granted.end(),
+              [&](std::size_t a, std::size_t b) { return all[a].counter < all[b].counter; });
+    std::map<std::uint32_t, std::size_t> latest;  // by weight: the last to come of those who were served so far
+    for (const std::size_t mine : as_granted) {
+        const queued_claim& one = all[mine];
+        const auto passing = std::ranges::find_if(latest, [&](const auto& served) {
+            return all[served.second].asked > one.in_line && (which == in_order::all || one.excludes(served.first));
         });
-        std::int64_t& last = latest.try_emplace(one.weight, one.asked).first->second;
-        last = std::max(last, one.asked);
+        if (passing != latest.end()) found.inversions.push_back({mine, passing->second});
+        std::size_t& last = latest.try_emplace(one.weight, mine).first->second;
+        if (all[last].asked < one.asked) last = mine;
         const auto next = std::upper_bound(arrivals.begin(), arrivals.end(), one.in_line);
         if (next != arrivals.end() && *next < one.granted) ++found.contested;
     }

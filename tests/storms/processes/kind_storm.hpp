@@ -91,7 +91,7 @@ protected:
         for (std::size_t p = 0; p < kind_page::processes; ++p) claim_notes::load(notes_of(p), claims);
         const queue_verdict found = check_order(std::move(claims), which);
         std::cout << "order: claims=" << found.claims << " contested=" << found.contested
-                  << " inversions=" << found.inversions << "\n";
+                  << " inversions=" << found.inversions.size() << "\n";
         return found;
     }
 
