@@ -5,10 +5,15 @@
 #include "tools/mortise/arguments.hpp"
 #include "tools/mortise/failure.hpp"
 
+#include <mortise/error.hpp>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <optional>
+
+#include <signal.h>
 
 namespace mortise::checker {
 namespace {
@@ -23,7 +28,8 @@ constexpr std::string_view help =
 
 Processes take locks, change what the locks protect, and write down every call. Meanwhile they are killed
 and stopped, their connections are cut, delayed and frozen, and, with --private, the server is too. Then
-checkers read what was written down. No clock but one, no memory of the library is believed.
+checkers read what was written down. They trust only the machine's own clock and the recorded calls, never
+what the library says of itself.
 
   --store URL      client-side faults only, under names of its own; your other locks are left alone. A proxy
                    stands between only if the URL names one port of this machine, without TLS. An address with
@@ -34,6 +40,7 @@ checkers read what was written down. No clock but one, no memory of the library 
   --processes N    default 5
   --lease T        in milliseconds; default 2000. Short leases expire more often under faults
   --seed N         chooses faults and their order; default: from the clock, and printed
+  --stay T         how long a lock is held, at most, in milliseconds; default 20
   --pause T        between two locks of a process, at most, in milliseconds; default 0. Spares the processor
   --mutex-only     no readers and no permits, for stores that have neither
   --unfenced       the resource takes every write, whatever its token
@@ -47,8 +54,8 @@ checkers read what was written down. No clock but one, no memory of the library 
   --json           the verdict as one line
   --html FILE      a page with the verdict and a timeline
 
-Exit: 0 sound, 1 violated, 2 the command line is wrong, 3 void: a fault never bit or a checker had nothing to
-look at, so the run says nothing.
+Exit: 0 sound, 1 violated, 2 the command line is wrong, 3 void: a fault never bit, a checker had nothing to
+look at, or the store could not be used, so the run says nothing. All kinds of faults need some 40 seconds.
 
   mortise-check --store redis://127.0.0.1 --minutes 5 --html verdict.html
   mortise-check --private etcd --pauses --unfenced --careless      # updates are lost
@@ -109,6 +116,7 @@ spi::fixture& chosen(const spi::fixtures& all, const std::string& name) {
     std::string names;
     for (const auto& one : all) {
         if (one->store() == name) return *one;
+        if (!one->spans_processes()) continue;
         names += (names.empty() ? "" : ", ") + std::string(one->store());
     }
     command::refuse("--private is one of " + names);
@@ -120,17 +128,41 @@ int list(const spi::fixtures& all) {
     return is_sound;
 }
 
-void report(const command::arguments& given, const campaign_result& result) {
+// Opened before anything else is done, not after an hour.
+class page {
+public:
+    explicit page(const std::optional<std::string>& file) : file_(file) {
+        if (!file_) return;
+        out_.open(*file_);
+        if (!out_) command::refuse("--html: cannot write \"" + *file_ + "\"");
+    }
+    void write(const campaign_result& result) {
+        if (!file_) return;
+        print_page(out_, result);
+        out_.flush();
+        if (!out_) throw std::runtime_error("cannot write " + *file_);
+    }
+
+private:
+    const std::optional<std::string> file_;
+    std::ofstream out_;
+};
+
+void print_verdict(const command::arguments& given, const campaign_result& result) {
     if (given.has("--json"))
         print_json(std::cout, result);
     else
         print(std::cout, result);
-    if (const auto file = given.value("--html")) {
-        std::ofstream out{*file};
-        print_page(out, result);
-        out.flush();
-        if (!out) throw std::runtime_error("cannot write " + *file);
-    }
+    std::cout.flush();
+    if (!std::cout) throw std::runtime_error("cannot write the verdict to standard output");
+}
+
+// The first asks for an end, with all that was made cleared away; the second is not waited for.
+void end_by_signals() {
+    struct sigaction how {};
+    how.sa_handler = stop_campaign;
+    how.sa_flags = SA_RESETHAND;
+    for (const int one : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(one, &how, nullptr);
 }
 
 int perform(const std::vector<std::string>& line) {
@@ -153,8 +185,11 @@ int perform(const std::vector<std::string>& line) {
         if (!plan.servers->reason_against("shared_mutex").empty() || !plan.servers->reason_against("semaphore").empty())
             plan.shared = false;
     }
+    page shown{given.value("--html")};
+    end_by_signals();
     const campaign_result result = run_campaign(plan, [](const std::string& said) { std::cerr << said << std::endl; });
-    report(given, result);
+    shown.write(result);
+    print_verdict(given, result);
     switch (result.is) {
         case outcome::sound:
             return is_sound;
@@ -177,6 +212,12 @@ int main(int count, char** given) try {
 } catch (const std::invalid_argument& failed) {
     std::cerr << "mortise-check: " << failed.what() << "\n";
     return 2;
+} catch (const mortise::error& failed) {
+    std::cerr << "mortise-check: " << failed.what() << "\n";
+    return failed.code() == mortise::errc::bad_url ? 2 : 3;
+} catch (const mortise::checker::interrupted& by) {
+    std::cerr << "mortise-check: interrupted, so there is no verdict\n";
+    return 128 + by.signal;
 } catch (const std::exception& failed) {
     std::cerr << "mortise-check: " << failed.what() << "\n";
     return 3;

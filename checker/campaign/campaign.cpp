@@ -25,6 +25,9 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+std::atomic<int> stopped_by{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+
 std::string run_id(std::uint64_t seed) {
     return "mortise-check-" + std::to_string(raw_now() / 1'000'000 % 100'000'000) + "-" + std::to_string(seed);
 }
@@ -95,12 +98,16 @@ public:
           locks_{plan.mutexes, plan.shared && promised_.most_capacity > 1},
           prefix_(run_id(plan.seed)),
           dice_(static_cast<unsigned>(plan.seed)) {
+        if (promised_.store == "memory")
+            throw std::invalid_argument("memory: has no locks that processes could share; try host:");
         if (plan.in_order && !promised_.fifo)
             throw std::invalid_argument(truth_of_url() +
                                         " does not promise that locks are granted in order of arrival");
     }
 
     campaign_result run() {
+        if (const std::string why = trouble_with_the_store(); !why.empty()) throw std::runtime_error(why);
+        expect_room();
         build_the_network();
         history_log notes{home_ / "campaign"};
         history_log applied{home_ / "resource"};
@@ -111,7 +118,9 @@ public:
         {
             witness truth{url_, locks_, prefix_, notes};
             told_("the store is " + truth_of_url() + "; " + std::to_string(plan_.processes) + " processes, " +
-                  std::to_string(troubles_.size()) + " kinds of faults, seed " + std::to_string(plan_.seed));
+                  std::to_string(troubles_.size()) +
+                  (troubles_.size() == 1 ? " kind of fault, seed " : " kinds of faults, seed ") +
+                  std::to_string(plan_.seed));
             make_trouble(workers, notes);
             heal_everything(notes);
             settle(workers);
@@ -128,6 +137,32 @@ private:
     };
 
     std::string truth_of_url() const { return client{url_}.store(); }  // secrets are masked
+
+    // Of a user's store: why a lock cannot be taken there now.
+    std::string trouble_with_the_store() const {
+        if (plan_.servers != nullptr) return {};
+        client trial{url_, client_options{.patience = 5s}};
+        const attempt got = trial.try_acquire(prefix_ + "/trial", {.wait = 5s});
+        return got ? std::string{} : got.refusal().detail;
+    }
+
+    // Logs are mapped files, which need their room when they are written.
+    void expect_room() const {
+        constexpr std::uintmax_t least = 200'000'000;
+        const std::uintmax_t there = std::filesystem::space(home_.path()).available;
+        if (there < least)
+            throw std::runtime_error("the logs need 200 MB or more, and " + home_.path() + " has room for " +
+                                     std::to_string(there / 1'000'000) + " MB; set TMPDIR");
+    }
+
+    // Or until a signal came.
+    static void sleep(std::chrono::duration<double> lasts) {
+        const auto until = steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(lasts);
+        do {
+            if (const int signal = stopped_by.load()) throw interrupted{signal};
+            std::this_thread::sleep_for(std::min<steady_clock::duration>(until - steady_clock::now(), 100ms));
+        } while (steady_clock::now() < until);
+    }
 
     bool sealing() const { return plan_.sealing && promised_.tokens; }
 
@@ -218,7 +253,7 @@ private:
     }
 
     void make_trouble(crew& workers, history_log& notes) {
-        std::this_thread::sleep_for(1s);
+        sleep(1s);
         const auto end = steady_clock::now() + plan_.length;
         for (int rounds = 0; steady_clock::now() < end; ++rounds) {
             std::vector<inflicted> now;
@@ -229,12 +264,12 @@ private:
             }
             const double share = 0.05 + 0.95 * static_cast<double>(dice_() % 1000) / 1000;
             const auto lasts = plan_.only_pauses ? 1.3 * outlasts() : longest * share * plan_.lease;
-            std::this_thread::sleep_for(lasts);
+            sleep(lasts);
             for (const inflicted& one : now) heal(one, notes);
             for (std::string& odd : workers.look_after()) result_.reasons.push_back(std::move(odd));
             const milliseconds rest = 5000ms - std::chrono::duration_cast<milliseconds>(lasts);
             const milliseconds calm{dice_() % static_cast<unsigned>(plan_.calm.count() + 1)};
-            std::this_thread::sleep_for(plan_.only_pauses ? std::max(rest, 1000ms) : calm);
+            sleep(plan_.only_pauses ? std::max(rest, 1000ms) : calm);
             if (rounds % 20 == 19) told_(std::to_string(rounds + 1) + " rounds of faults");
         }
     }
@@ -259,7 +294,7 @@ private:
     }
 
     void settle(crew& workers) {
-        std::this_thread::sleep_for(bound());
+        sleep(bound());
         for (std::string& odd : workers.look_after()) result_.reasons.push_back(std::move(odd));
     }
 
@@ -271,7 +306,11 @@ private:
         const auto until = steady_clock::now() + bound();
         while (left_ != 0 && steady_clock::now() < until) {
             left_ = truth.held().value_or(1);
-            if (left_ != 0) std::this_thread::sleep_for(100ms);
+            if (left_ != 0) sleep(100ms);
+        }
+        if (const std::string why = trouble_with_the_store(); !why.empty()) {
+            reached_ = false;
+            result_.reasons.push_back("void: at the end the store could not be used: " + why);
         }
     }
 
@@ -303,6 +342,7 @@ private:
         seen.sealing = plan_.sealing;
         seen.tokens = promised_.tokens;
         seen.lists = lists_;
+        seen.reached = reached_;
         seen.in_order = plan_.in_order;
         result_.processes = workers.started();
         result_.store = truth_of_url();
@@ -310,7 +350,8 @@ private:
         for (std::uint32_t i = 0; i < locks_.count(); ++i) result_.lock_names.push_back(locks_.name("", i).substr(1));
         rusage used{};
         ::getrusage(RUSAGE_CHILDREN, &used);
-        result_.cpu_seconds = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec);
+        result_.cpu_seconds = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                              static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
         judge(std::move(seen), result_);
         return std::move(result_);
     }
@@ -331,6 +372,7 @@ private:
     std::vector<std::size_t> deck_{};
     std::size_t left_ = 1;
     bool lists_ = true;
+    bool reached_ = true;  // at the end
     campaign_result result_{};
 };
 
@@ -338,6 +380,10 @@ private:
 
 campaign_result run_campaign(const campaign_plan& plan, const std::function<void(const std::string&)>& told) {
     return campaign{plan, told}.run();
+}
+
+void stop_campaign(int signal) noexcept {
+    stopped_by.store(signal);
 }
 
 }  // namespace mortise::checker

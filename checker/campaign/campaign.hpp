@@ -66,7 +66,14 @@ struct campaign_result {
     std::size_t bites() const;
 };
 
-// `told` is called with a line for people now and then. Throws std::invalid_argument if there is no such fault as the only one.
+// A signal asked to end it.
+struct interrupted {
+    int signal = 0;
+};
+
+// `told` is called with a line for people now and then. Throws std::invalid_argument if the plan does not suit the store, interrupted
+// once stop_campaign() was called, and std::runtime_error if the store cannot be used to begin with.
 campaign_result run_campaign(const campaign_plan& plan, const std::function<void(const std::string&)>& told);
+void stop_campaign(int signal) noexcept;  // may be called by a signal handler
 
 }  // namespace mortise::checker

@@ -69,7 +69,7 @@ TEST(campaign_resource, serves_through_a_socket_and_notes_what_it_did) {
 evidence good_run(phase bit = phase::ok) {
     written_history run;
     run.hold(1, 10, 20, 30, 1 << 10);
-    run.truth(40, 41, {});
+    run.truth(25, 26, {1 << 10});
     run.healed(50);
     run.hold(2, 60, 70, 80, 2 << 10);
     run.leftover(90, 0);

@@ -9,22 +9,27 @@
 #include "checker/verdict/truth.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 
 namespace mortise::checker {
 namespace {
 
 // When faults of these kinds began, and when they had happened: the store forgot somewhere in between.
-std::vector<std::int64_t> moments_of(const std::vector<bool>& kinds, const evidence& seen) {
+std::vector<std::int64_t> moments_of(const std::vector<bool>& kinds, const evidence& seen,
+                                     std::initializer_list<act> when) {
     std::vector<std::int64_t> found;
     for (const record& one : seen.all.records)
-        if (one.what == act::fault && one.value >= 1 && one.value <= kinds.size() && kinds[one.value - 1])
+        if (std::find(when.begin(), when.end(), one.what) != when.end() && one.value >= 1 &&
+            one.value <= kinds.size() && kinds[one.value - 1])
             found.push_back(one.at);
     return found;
 }
 
 excuses excuses_in(const evidence& seen) {
-    return {.moments = moments_of(seen.forgetting, seen), .releases = moments_of(seen.forgetting_releases, seen)};
+    // What a server is made of may outlive its first process, answer a release, and end without having kept it.
+    return {.moments = moments_of(seen.forgetting, seen, {act::fault}),
+            .releases = moments_of(seen.forgetting_releases, seen, {act::fault, act::heal})};
 }
 
 void tally(const evidence& seen, campaign_result& result) {
@@ -116,7 +121,10 @@ void judge(evidence seen, campaign_result& result) {
     if (!seen.lists) result.not_judged.push_back("what it lists: the store cannot say who holds what");
     if (seen.in_order) result.judgements.push_back(queue_order(seen.all, holds));
     linearizability(holds, seen, excused, result);
-    result.judgements.push_back(liveness(seen.all, result.operations, seen.bound));
+    if (seen.reached)
+        result.judgements.push_back(liveness(seen.all, result.operations, seen.bound));
+    else
+        result.not_judged.push_back("C5 liveness: the store could not be used at the end");
     if (seen.lists) result.judgements.push_back(no_lies(seen.all, result.operations, holds, excused, seen.bound));
     decide(seen, result);
     result.trouble_names = std::move(seen.troubles);

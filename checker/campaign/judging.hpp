@@ -16,6 +16,7 @@ struct evidence {
     bool sealing = true;
     bool lists = true;      // whether the store can be asked who holds what
     bool tokens = true;     // whether it gives any
+    bool reached = true;    // the store, at the end
     bool in_order = false;  // whether all waited in order of arrival
 };
 

@@ -76,6 +76,7 @@ log_contents read_log(const std::string& file) {
     if (!in) fail("cannot read the log", file);
     std::uint64_t head[8] = {};
     in.read(reinterpret_cast<char*>(head), sizeof head);
+    if (head[0] == 0) return {};  // its process was killed before it could write anything
     if (!in || head[0] != log_mark) throw std::runtime_error(file + " is no log of a history");
     log_contents found;
     found.full = head[2] > head[1];

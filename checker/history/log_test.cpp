@@ -3,6 +3,8 @@
 #include "checker/history/operation.hpp"
 #include "support/children.hpp"
 
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -89,6 +91,16 @@ TEST(history_log, takes_from_many_threads_and_gives_ops_that_differ) {
         for (std::thread& one : writers) one.join();
     }
     EXPECT_EQ(operations_of(merged({home / "a"})).size(), 4000U);
+}
+
+TEST(history_log, of_a_process_that_was_killed_before_it_began_is_empty) {
+    const scratch_directory home;
+    std::ofstream{home / "made"};
+    std::ofstream{home / "lengthened"} << std::string(6400, '\0');
+    for (const char* name : {"made", "lengthened"}) {
+        EXPECT_TRUE(read_log(home / name).records.empty()) << name;
+        EXPECT_FALSE(read_log(home / name).full) << name;
+    }
 }
 
 TEST(history_log, refuses_what_is_no_log) {

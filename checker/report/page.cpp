@@ -40,8 +40,10 @@ view chosen(const campaign_result& of) {
     for (const judgement& one : of.judgements)
         if (!one.violations.empty()) {
             const violation& first = one.violations.front();
-            const std::int64_t more = std::max<std::int64_t>((first.to - first.from) / 2, 50'000'000);
-            return {first.from - more, first.to + more};
+            const std::int64_t last = of.all.records.empty() ? first.to : of.all.records.back().at;
+            const std::int64_t to = std::max(first.from, std::min(first.to, last));  // what never ended has no end
+            const std::int64_t more = std::max<std::int64_t>((to - first.from) / 2, 50'000'000);
+            return {first.from - more, to + more};
         }
     for (const record& one : of.all.records)
         if (one.what == act::fault) return {one.at - 500'000'000, one.at + 9'500'000'000};
@@ -69,8 +71,15 @@ public:
                 << "\" y2=\"" << y + 9 << "\" stroke=\"#ddd\"/>\n";
         draw_faults();
         for (const hold_span& one : holds_) draw(one);
-        const double span = static_cast<double>(shown_.to - shown_.from) / 1e9;
-        to_ << "<text x=\"90\" y=\"" << height_ - 4 << "\">" << span << " s from left to right</text>\n</svg>\n";
+        const std::int64_t first = of_.all.records.empty() ? shown_.from : of_.all.records.front().at;
+        const std::int64_t last = of_.all.records.empty() ? shown_.to : of_.all.records.back().at;
+        const auto seconds = [first](std::int64_t at) { return static_cast<double>((at - first) / 1'000'000) / 1000; };
+        to_ << "<text x=\"90\" y=\"" << height_ - 4 << "\">from " << seconds(shown_.from) << " s to "
+            << seconds(shown_.to) << " s, of " << seconds(last) << " s in all</text>\n</svg>\n<p>";
+        for (std::size_t i = 0; i < of_.lock_names.size(); ++i)
+            to_ << "<span style=\"color:" << colours[i % std::size(colours)] << "\">&#9632;</span> "
+                << escaped(of_.lock_names[i]) << " ";
+        to_ << "</p>\n";
     }
 
 private:
@@ -153,9 +162,9 @@ void print_page(std::ostream& to, const campaign_result& of) {
        << " of them lost below their holders, " << of.unknown << " outcomes unknown. " << of.writes << " writes, "
        << of.lost_updates << " updates lost. " << of.bites() << " faults bit.</p>\n<ul>\n";
     violations(to, of);
-    to << "</ul>\n<h2>Timeline</h2>\n<p>A row is a process, a bar a hold while it was valid, red if it was lost; "
-          "yellow is a "
-          "fault. Point at one for its name.</p>\n";
+    to << "</ul>\n<h2>Timeline</h2>\n<p>An excerpt: around the first violation, or ten seconds of a sound run. A row "
+          "is a process, "
+          "a bar a hold while it was valid, red if it was lost; yellow is a fault. Point at one for its name.</p>\n";
     timeline{to, of}.draw();
     tables(to, of);
     to << "</html>\n";

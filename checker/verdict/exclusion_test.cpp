@@ -219,6 +219,16 @@ TEST(linearizability, a_grant_beside_a_holder_that_never_leaves_is_convicted) {
     EXPECT_EQ(linearizable(run.holds(), lock_model::mutex).count, 1U);
 }
 
+TEST(linearizability, who_stood_still_before_it_heard_of_its_grant_may_have_lost_it_by_then) {
+    written_history run;
+    const auto late = run.acquire(1, 10, 100, 1);  // granted at 11, say, and stopped until 100
+    run.valid(1, late, 101, phase::lost);
+    run.hold(2, 30, 40, 50, 2);
+    EXPECT_TRUE(linearizable(run.holds(), lock_model::fenced).sound());
+    run.valid(1, late, 102);
+    EXPECT_EQ(linearizable(run.holds(), lock_model::fenced).count, 1U) << "it was valid, so it was not lost";
+}
+
 TEST(linearizability, a_release_after_anothers_grant_is_convicted) {
     written_history run;
     const auto first = run.acquire(1, 10, 20, 1);

@@ -45,7 +45,9 @@ judgement liveness(const history& all, const std::vector<operation>& operations,
         if (one.what != act::leftover) continue;
         ++found.checked;
         if (one.value != 0)
-            found.add({std::to_string(one.value) + " entries were left in the store", one.lock, one.at, one.at});
+            found.add(
+                {std::to_string(one.value) + (one.value == 1 ? " entry was" : " entries were") + " left in the store",
+                 one.lock, one.at, one.at});
     }
     return found;
 }

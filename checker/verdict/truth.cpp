@@ -54,13 +54,15 @@ public:
 
     // In the order of time.
     void see(const look& now) {
-        ++found_.checked;
         for (; next_ < holds_.size() && holds_[next_].grant.ended <= now.asked.invoked; ++next_)
             valid_.emplace(holds_[next_].valid_to, &holds_[next_]);
         while (!valid_.empty() && valid_.begin()->first < now.asked.ended) valid_.erase(valid_.begin());
         for (const auto& [until, one] : valid_) is_listed(*one, now);
-        for (const auto& [lock, counters] : now.holders)
+        found_.checked += valid_.size();
+        for (const auto& [lock, counters] : now.holders) {
             for (const std::uint64_t counter : counters) was_granted(lock, counter, now);
+            found_.checked += counters.size();
+        }
     }
 
 private:
@@ -72,8 +74,15 @@ private:
             ++found_.excused;
             return;
         }
-        found_.add({named(one.grant) + " was valid, and the store did not know of it", one.grant.lock,
-                    now.asked.invoked, now.asked.ended});
+        found_.add({named(one.grant) + " was valid, and the store did not know of it" + whom_it_named(at, now),
+                    one.grant.lock, now.asked.invoked, now.asked.ended});
+    }
+
+    static std::string whom_it_named(decltype(look::holders)::const_iterator at, const look& now) {
+        std::string counters;
+        if (at != now.holders.end())
+            for (const std::uint64_t one : at->second) counters += " " + std::to_string(one);
+        return counters.empty() ? ", nor of anybody else" : ", but named the holder of counter" + counters;
     }
 
     void was_granted(std::uint32_t lock, std::uint64_t counter, const look& now) {
