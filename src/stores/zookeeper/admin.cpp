@@ -12,14 +12,29 @@
 #include <vector>
 
 namespace mortise::inline v0::stores::zookeeper {
-namespace {
 
 // The reading of all lines, and how many of its requests are open.
-struct listing_job {
+struct admin::listing_job {
+    // With names that are paths, whatever lies below the root is read. It may be more than locks.
+    static constexpr std::size_t most_lines = 100'000;
+
     spi::reply<spi::listing> done;
     std::mutex mutex;
     spi::listing all{};
     std::size_t open = 1;
+    std::size_t lines = 0;
+
+    // One more request, then.
+    bool has_room_for_a_line() {
+        const std::scoped_lock guard{mutex};
+        if (++lines <= most_lines) {
+            ++open;
+            return true;
+        }
+        all.failed = errc::exhausted;
+        all.detail = "there are more than 100,000 nodes below the path of the address; give it one that has locks only";
+        return false;
+    }
 
     void more(std::size_t requests) {
         const std::scoped_lock guard{mutex};
@@ -45,6 +60,8 @@ struct listing_job {
         done(std::move(all));
     }
 };
+
+namespace {
 
 // The search for a hold among those on a name.
 struct break_job {
@@ -81,8 +98,20 @@ void admin::list(spi::reply<spi::listing> done) {
     servers_.sync([this, job](const request_status& status) {
         if (!status.ok()) job->fail(status, servers_);
     });
-    const auto line_read = [this, job](const std::string& line, const std::string& name, const request_status& status,
-                                       const std::vector<std::string>& names) {
+    servers_.children(
+        settings_.root.empty() ? "/" : settings_.root,
+        [this, job](const request_status& status, const std::vector<std::string>& parts, const node_stat&) {
+            if (!status.ok() && status.is != request_status::kind::no_node) job->fail(status, servers_);
+            for (const std::string& part : parts)
+                if (const auto name = names_.name(part)) read_line(job, settings_.root + "/" + part, *name);
+            job->closed();
+        });
+}
+
+void admin::read_line(const std::shared_ptr<listing_job>& job, const std::string& line, const std::string& name) {
+    if (!job->has_room_for_a_line()) return;
+    servers_.children(line, [this, job, line, name](const request_status& status, const std::vector<std::string>& names,
+                                                    const node_stat&) {
         if (!status.ok() && status.is != request_status::kind::no_node) job->fail(status, servers_);
         const std::vector<node_name> nodes = names_.read_line(names);
         const std::vector<node_name> holders = holders_of(nodes);
@@ -103,23 +132,11 @@ void admin::list(spi::reply<spi::listing> done) {
                                job->closed();
                            });
         }
+        if (names_.nests())
+            for (const std::string& part : names)
+                if (!names_.read(part)) read_line(job, line + "/" + part, name + "/" + part);
         job->closed();
-    };
-    servers_.children(
-        settings_.root.empty() ? "/" : settings_.root,
-        [this, job, line_read](const request_status& status, const std::vector<std::string>& parts, const node_stat&) {
-            if (!status.ok() && status.is != request_status::kind::no_node) job->fail(status, servers_);
-            for (const std::string& part : parts) {
-                const auto name = names_.name(part);
-                if (!name) continue;
-                job->more(1);
-                const std::string line = settings_.root + "/" + part;
-                servers_.children(line, [line_read, line, name = *name](
-                                            const request_status& read, const std::vector<std::string>& names,
-                                            const node_stat&) { line_read(line, name, read, names); });
-            }
-            job->closed();
-        });
+    });
 }
 
 void admin::break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) {

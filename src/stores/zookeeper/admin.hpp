@@ -8,6 +8,9 @@
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
 
+#include <memory>
+#include <string>
+
 namespace mortise::inline v0::stores::zookeeper {
 
 class admin {
@@ -20,6 +23,9 @@ public:
     void break_hold(const spi::break_request&, spi::reply<spi::break_answer>);
 
 private:
+    struct listing_job;
+    void read_line(const std::shared_ptr<listing_job>& job, const std::string& line, const std::string& name);
+
     const settings& settings_;
     const naming& names_;
     session& servers_;

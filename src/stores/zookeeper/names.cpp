@@ -122,7 +122,8 @@ std::string naming::line(std::string_view name) const {
 }
 
 std::optional<std::string> naming::name(std::string_view part) const {
-    if (protocol_ != protocol::own) return std::string(part);
+    if (protocol_ != protocol::own)
+        return root_.empty() && part == "zookeeper" ? std::nullopt : std::optional{std::string(part)};
     auto name = base::percent_decoded(part, base::hex_digits::upper_case);
     if (name && escaped(*name) != part) name.reset();  // somebody else's
     return name;

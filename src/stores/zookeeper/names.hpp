@@ -40,6 +40,8 @@ public:
 
     // The name that a child of the root stands for.
     std::optional<std::string> name(std::string_view part) const;
+    // Whether a child of a line that is no node of it leads to a name further below.
+    bool nests() const noexcept { return protocol_ == protocol::curator; }
 
     // Why a claim on a name is not possible, for people; empty if it is.
     std::string objection(std::string_view name, const base::line_entry& claim) const;

@@ -143,5 +143,19 @@ TEST_F(zookeeper_store, a_line_of_curators_is_kept_in_its_way) {
     EXPECT_EQ(pool.try_acquire().reason(), errc::unsupported);
 }
 
+TEST_F(zookeeper_store, locks_of_curators_are_listed_wherever_their_paths_lead) {
+    client locks{url() + "&protocol=curator"};
+    const hold above = locks.acquire("orders");
+    const hold below = locks.acquire("orders/eu/17");
+    const hold beside = locks.acquire("stock");
+    std::vector<std::string> names;
+    for (const held_lock& one : locks.list()) {
+        names.push_back(one.name);
+        EXPECT_EQ(one.holder.pid, ::getpid()) << one.name;
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"orders", "orders/eu/17", "stock"}));
+    EXPECT_EQ(locks.list().at(1).holder.token, below.token());
+}
+
 }  // namespace
 }  // namespace mortise::inline v0::stores::zookeeper
