@@ -227,6 +227,7 @@ TEST(linearizability, who_stood_still_before_it_heard_of_its_grant_may_have_lost
     EXPECT_TRUE(linearizable(run.holds(), lock_model::fenced).sound());
     run.valid(1, late, 102);
     EXPECT_EQ(linearizable(run.holds(), lock_model::fenced).count, 1U) << "it was valid, so it was not lost";
+    EXPECT_TRUE(linearizable(run.holds(), lock_model::fenced, {{25}}).sound()) << "but the store forgot it";
 }
 
 TEST(linearizability, a_release_after_anothers_grant_is_convicted) {

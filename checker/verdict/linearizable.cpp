@@ -95,7 +95,7 @@ std::vector<step> steps_of(const std::vector<const hold_span*>& holds, lock_mode
         const bool forgotten = excused.between(one->grant.invoked, one->gone);
         // Who stood still before it heard of its grant may have lost it by then.
         const bool seen_valid = one->valid_to > one->grant.ended;
-        const std::int64_t ends_from = forgotten ? one->grant.ended : seen_valid ? one->valid_to : one->grant.invoked;
+        const std::int64_t ends_from = seen_valid && !forgotten ? one->valid_to : one->grant.invoked;
         if (one->end == phase::ok && !forgotten)
             all.push_back({step_kind::give, one, one->left, one->gone});
         else
