@@ -170,7 +170,8 @@ private:
     milliseconds outlasts() const {
         return std::max(plan_.lease, plan_.servers != nullptr ? plan_.servers->frees_the_dead_after() : 0ms);
     }
-    milliseconds bound() const { return outlasts() + 6s; }
+    // Whoever waits longer than this has been forgotten: everybody else may be served first.
+    milliseconds bound() const { return outlasts() + static_cast<int>(plan_.processes) * plan_.stay + 6s; }
 
     void build_the_network() {
         const auto address = address_in(url_);
