@@ -38,9 +38,20 @@ A store that always asks a majority needs no further option. Redis copies grants
 claim can wait for replicas: `durability::wait(k)`, or `wait=k` in the address. The grant, and each renewal, counts
 only once k replicas have it.
 
-How these promises are tried: `mortise-check --private STORE --minutes N` runs processes, faults and checkers
-against each store, and `mortise-check --store URL` does it against yours. [campaigns.md](campaigns.md) has the figures
-and the commands that repeat them.
+## Measured
+
+The program `mortise-check` runs processes and faults against a store and judges what they wrote down; with `--store URL`
+it takes yours. [campaigns.md](campaigns.md) says what is judged, which faults there are, and has every store's own row. Each
+figure is of a run on two busy cores; its command repeats it.
+
+| promise | measured | command |
+|---|---|---|
+| exclusion, order of tokens, seals, linearizability, liveness, true listings | operations checked, faults that bit: host 1,080,717, 400; redis 2,913,406, 451; etcd 158,923, 371; zookeeper 169,310, 375; mysql 387,210, 457; postgres 460,133, 415; 0 violations | `mortise-check --private STORE --seconds 720 --stay 2` |
+| the same in foreign protocols | redisson 507,867, 419; setnx 418,270, 413; redlock 912,714, 429, fenced 272,779, 399; etcd's concurrency 74,524, 417; Curator 89,895, 403; 0 violations | the same, `redis_redisson`, `redis_setnx`, `redlock`, `redlock_fenced`, `etcd_concurrency`, `zookeeper_curator` |
+| with tokens no update is lost | 312 pauses past a lease on each of five stores and 323 on zookeeper, 39,191 to 42,267 sealed writes each: 0 lost. Without seals 10 to 19 in 12 pauses | `mortise-check --private STORE --seconds 1560 --stay 40 --pauses --careless`, and `--unfenced` |
+| first come, first served, also when those who wait die | 624 to 660 deaths on each of six stores, nobody was passed | `mortise-check --private STORE --seconds 300 --in-order` |
+| what ends a promise, ends it | `volatile-lru`, Redlock under a clock jump, an unfenced failover, `KILL` of a connection: each is convicted | `make check-long` |
+| the core, whatever the network does | 1,000,000 simulated runs, 7,725,347 grants: 0 violations | `make simulate` |
 )";
 
 std::string list_of(const std::vector<std::string>& sentences) {
