@@ -56,12 +56,12 @@ TEST_P(std_guards, unique_lock_defers_tries_waits_and_moves) {
     std::unique_lock moved = std::move(deferred);
     EXPECT_TRUE(lock->hold().valid());
     moved.unlock();
-    // The withdrawals of the waits that were given up may still be on their way.
+    // The withdrawals of the waits that were given up may still be on their way, the second one after the first.
     EXPECT_TRUE(eventually([&] { return std::unique_lock{*theirs, std::try_to_lock}.owns_lock(); }));
 
     lock->lock();
     { std::unique_lock adopted{*lock, std::adopt_lock}; }
-    EXPECT_TRUE(is_free(others, "n"));
+    EXPECT_TRUE(eventually([&] { return is_free(others, "n"); }));
 }
 
 // std::lock tries and backs off: it cannot deadlock, but many threads at it may dance for long on a lock that serves first
