@@ -170,7 +170,8 @@ void removals::missing(pending one, removal how) {
         how.lease_over = !one.on;
         return end(std::move(one), how);
     }
-    parts_->cluster->ask(method::left_of_lease, lease_request(one.on->id), parts_->settings.timeout,
+    const std::string request = lease_request(one.on->id);  // before `one` is moved from
+    parts_->cluster->ask(method::left_of_lease, request, parts_->settings.timeout,
                          [self = shared_from_this(), one = std::move(one), how](const rpc_result& reply,
                                                                                 const std::string& bytes) mutable {
                              rpc::lease_response left;
