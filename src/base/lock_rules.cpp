@@ -11,7 +11,7 @@ mortise::holder kept_claim::describe(spi::time_point now) const {
         who.pid = from->pid;
     }
     who.label = label;
-    who.held_for = now - since_now();
+    who.held_for = std::max(now - since_now(), spi::duration::zero());
     who.token = token::of(counter, 0);
     return who;
 }

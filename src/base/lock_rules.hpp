@@ -71,7 +71,7 @@ struct kept_claim {
     std::uint64_t counter = 0;
     spi::time_point since{};
     spi::time_point ends = spi::time_point::max();
-    std::shared_ptr<spi::grant_word> word{};
+    spi::grant_word* word = nullptr;
     std::uint64_t mark = 0;
 
     static kept_claim of(const spi::claim_request& wanted, std::uint64_t session,

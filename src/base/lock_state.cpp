@@ -1,6 +1,6 @@
 #include "base/lock_state.hpp"
 
-#include "base/spare_blocks.hpp"
+#include "base/word_pool.hpp"
 
 namespace mortise::inline v0::base {
 namespace {
@@ -27,7 +27,10 @@ auto lock_state::find_counter(std::uint64_t counter) const noexcept -> holder_sp
 
 spi::grant lock_state::hold(kept_claim&& granted) {
     if (granted.keeps) {
-        granted.word = make_spared<spi::grant_word>();
+        const word_pool::loan fresh = word_pool::take();
+        granted.word = fresh.word;
+        granted.mark = fresh.mark;
+        granted.word->since = granted.since.time_since_epoch().count();
         granted.word->value =
             spi::grant_word::of(granted.mark, 0, waiting() > 0 ? spi::grant_word::wanted : spi::grant_word::busy);
     }
@@ -85,7 +88,10 @@ void lock_state::leave(waiter_spot spot) {
 }
 
 void lock_state::take_out(std::size_t index) {
-    if (const kept_claim& gone = holders_[index]; gone.word) end_word(*gone.word, gone.mark);
+    if (const kept_claim& gone = holders_[index]; gone.word != nullptr) {
+        end_word(*gone.word, gone.mark);
+        word_pool::give(gone.word);
+    }
     used_ -= holders_[index].weight;
     if (indices_) {  // the last one takes its place
         indices_->erase(holders_[index].id);

@@ -1,5 +1,6 @@
 #include "core/claim_table.hpp"
 
+#include "base/grant_words.hpp"
 #include "core/request_pace.hpp"
 
 #include <algorithm>
@@ -28,6 +29,7 @@ bool covers(const claim_terms& now, const claim_terms& old) {
 void replace(const std::shared_ptr<cohort>& old, const std::shared_ptr<cohort>& by) {
     by->instead_of = old;
     old->replaced_by = by;
+    old->want();
     if (!covers(by->terms, old->terms)) old->doubt();
 }
 
@@ -37,7 +39,7 @@ bool may_be_there(const cohort& c) {
 }
 
 bool may_pass_on(const cohort& c, unsigned most_turns, spi::time_point now) {
-    if (!c.shareable || c.line.empty() || c.turn + 1u >= most_turns) return false;
+    if (!c.shareable || c.line.empty() || c.latest_turn() + 1u >= most_turns) return false;
     if (!c.replaced_by.expired()) return false;  // the store may have ended it already
     if (c.lease.now_is() != lease::state::held) return false;
     return c.lease.deadline() - now >= c.lease.span() / 2;
@@ -56,16 +58,23 @@ void refuse_line(const claim_policy& policy, cohort& c, std::error_code why, con
     c.line.clear();
 }
 
-// The first in line holds.
-void pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo) {
-    todo.granted = std::move(c->line.front());
-    c->line.pop_front();
+// It holds.
+void let_in(std::shared_ptr<claimant>&& call, const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo) {
+    todo.granted = std::move(call);
     claimant& next = *todo.granted;
     next.cohort = c;
-    next.turn = c->turn;
-    todo.granted_after = now - std::exchange(next.since, now);
+    next.turn = c->latest_turn();
+    todo.granted_after = now - next.since.exchange(now);
     next.is = claimant::phase::holding;
     c->holder = todo.granted;
+    if (c->word) c->word->since.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+// The first in line holds.
+void pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo) {
+    auto first = std::move(c->line.front());
+    c->line.pop_front();
+    let_in(std::move(first), c, now, todo);
 }
 
 // Counted as sent. With the mutex held.
@@ -87,7 +96,8 @@ spi::claim_request request_of(cohort& c, spi::time_point sent) {
             .instead_of = c.instead_of ? c.instead_of->id : claim_id{},
             .gives_way = std::exchange(c.gives_way, false),
             .replicas = c.terms.replicas,
-            .wait_slot = c.line.empty() ? 0 : c.line.front()->waiting->wait_slot};
+            .wait_slot = c.line.empty() ? 0 : c.line.front()->waiting->wait_slot,
+            .keeps = c.shareable && !c.line.empty() && c.line.front()->waiting->owner != 0};
 }
 
 // Who is in the way, as far as it is known here: this process, or whoever the store named.
@@ -100,7 +110,7 @@ refusal in_the_way(const cohort& c, const claim_policy& policy, const claim_tabl
             no.holder = mortise::holder{.host = here.host,
                                         .pid = here.pid,
                                         .label = *c.terms.label,
-                                        .held_for = now - holder->since,
+                                        .held_for = now - holder->since.load(),
                                         .token = c.token()};
     } else if (c.asked && c.asked->standing) {
         no.holder = c.asked->standing->holder;
@@ -182,7 +192,13 @@ std::error_code claim_table::join(std::shared_ptr<claimant>&& call, std::shared_
     }
     todo.now = now;
     if (shareable) {
-        const auto found = s.joinable.find(name_key(*terms));
+        auto found = s.joinable.find(name_key(*terms));
+        if (found != s.joinable.end() && (*found)->is == cohort::state::held && (*found)->word) {
+            const bool alike = (*found)->terms.interchangeable(*terms);
+            if (alike && take_kept(*found, call, now, todo)) return {};
+            if (!alike) give_up_kept(*found, todo);
+            found = s.joinable.find(name_key(*terms));
+        }
         if (found == s.joinable.end()) {
             // It is the first of its name.
         } else if (!(*found)->terms.interchangeable(*terms)) {
@@ -230,7 +246,7 @@ actions claim_table::leave(const std::shared_ptr<claimant>& call, std::size_t na
     // round to asking it, and from a timer of ours that is late.
     const spi::time_point waited_until = std::min(now, call->waiting->deadline);
     const bool unheard = why == errc::timed_out && c->asked && !c->asked->standing && !c->calling &&
-                         waited_until - std::max(c->asked->failing_since, call->since) >= silence;
+                         waited_until - std::max(c->asked->failing_since, call->since.load()) >= silence;
     if (c->instead_of && !unheard) {
         // The store may have granted it just now, and ended what it replaces. It is asked, not told.
         call->waiting->leaves_for = why;
@@ -386,6 +402,7 @@ auto claim_table::due(spi::time_point now) -> looks {
 bool claim_table::look(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo) {
     std::scoped_lock guard{mutex_of(c->terms.name_hash)};
     if (c->is == cohort::state::held) {
+        if (give_up_kept(c, todo)) return false;
         const bool joins = now < c->lease.due() && now >= c->lease.may_join();
         lease::step step = c->lease.poll(now);
         if (joins) step.renew = c->lease.ask_early(now);
@@ -492,11 +509,10 @@ auto claim_table::release(const std::shared_ptr<claimant>& call, spi::time_point
     call->is = claimant::phase::over;
     call->releasing = true;
     left.watched = std::move(call->watched);
-    left.held_for = now - call->since;
+    left.held_for = now - call->since.load();
     c->holder.reset();
     left.was_lost = c->is == cohort::state::ended || now >= c->lease.deadline();
-    if (!left.was_lost && may_pass_on(*c, policy_.options().hand_over_turns, now)) {
-        ++c->turn;
+    if (!left.was_lost && may_pass_on(*c, policy_.options().hand_over_turns, now) && c->next_turn(c->line.size() > 1)) {
         pass_on(c, now, left.todo);
         call->result = release_result::released;
         call->releasing = false;
@@ -510,6 +526,15 @@ auto claim_table::release(const std::shared_ptr<claimant>& call, spi::time_point
         left.todo.release = {c, release_log::ticket(releases_)};
     }
     return left;
+}
+
+actions claim_table::let_go(const std::shared_ptr<claimant>& call) {
+    actions todo;
+    const std::shared_ptr<cohort> c = call->cohort;
+    std::scoped_lock guard{mutex_of(c->terms.name_hash)};
+    const bool kept = call->is.exchange(claimant::phase::over) == claimant::phase::kept;
+    if (kept && c->holder == call && c->is == cohort::state::held) give_up_kept(c, todo);
+    return todo;
 }
 
 void claim_table::forget(claimant& call) noexcept {
@@ -567,6 +592,10 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
     c->asked.reset();
     c->in_flight.store(false, std::memory_order_release);
     c->is = cohort::state::held;
+    if (c->shareable) {
+        c->word = given.word;
+        c->mark = given.mark;
+    }
     if (const auto old = std::exchange(c->instead_of, nullptr)) {
         // Its place was taken: it ends, and the store knows.
         old->replaced_by.reset();
@@ -580,9 +609,42 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
             succeed(old, todo);
         }
     }
-    c->valid_until.store(c->lease.deadline(), std::memory_order_release);
+    c->valid_for_its_lease();
     pass_on(c, now, todo);
+    if (!c->line.empty()) c->want();
     shard_of(c->terms.name_hash).look_at(*c, c->lease.due());
+}
+
+// A grant with a word, if nobody is inside. False: the call has to wait, or to ask the store.
+bool claim_table::take_kept(std::shared_ptr<cohort> c, std::shared_ptr<claimant>& call, spi::time_point now,
+                            actions& todo) {
+    switch (c->enter(!call->waiting->no_wait, now)) {
+        case cohort::entry::taken:
+            let_in(std::move(call), c, now, todo);
+            return true;
+        case cohort::entry::too_old:
+            todo.release = {end(c), release_log::ticket(releases_)};
+            return false;
+        case cohort::entry::ended:  // if somebody is inside, the store will tell him
+            if (c->nobody_inside()) end(c);
+            return false;
+        case cohort::entry::in_use:
+            return false;
+    }
+    return false;
+}
+
+// A grant that is kept, and not wanted any more.
+bool claim_table::give_up_kept(std::shared_ptr<cohort> c, actions& todo) {
+    if (!c->nobody_inside()) return false;
+    if (base::take_if_idle(*c->word, c->mark)) {
+        todo.release = {end(c), release_log::ticket(releases_)};
+    } else if (c->nobody_inside()) {
+        end(c);  // the store has ended it
+    } else {
+        return false;
+    }
+    return true;
 }
 
 // Not granted and not queued: those who do not wait are answered. For the others a store that queues is asked to do so at
@@ -653,7 +715,11 @@ void claim_table::forfeit(const std::shared_ptr<cohort>& c, spi::time_point now,
 std::shared_ptr<cohort> claim_table::end(const std::shared_ptr<cohort>& c) {
     c->is = cohort::state::ended;
     c->holder.reset();  // its handle has it
-    c->valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
+    c->invalid();
+    if (c->word) {
+        c->turn = c->latest_turn();
+        base::end_word(*c->word, c->mark);
+    }
     shard_of(c->terms.name_hash).look_at(*c, spi::time_point::max());
     auto ended = shard_of(c->terms.name_hash).erase(*c);
     if (c->instead_of && c->instead_of->replaced_by.lock() == c) c->instead_of->replaced_by.reset();
@@ -681,6 +747,10 @@ void claim_table::succeed(const std::shared_ptr<cohort>& c, actions& todo) {
 // What follows from a step of its lease. If it is lost, its owner is told; those in line go on without it.
 void claim_table::apply(const std::shared_ptr<cohort>& c, lease::step step, std::error_code why, spi::time_point now,
                         actions& todo) {
+    if (step.lost && c->nobody_inside()) {
+        end(c);
+        return succeed(c, todo);
+    }
     if (step.lost) {
         todo.lost = std::move(c->holder);
         end(c);
@@ -688,7 +758,7 @@ void claim_table::apply(const std::shared_ptr<cohort>& c, lease::step step, std:
         return succeed(c, todo);
     }
     if (step.at_risk) events_.emit(event_kind::at_risk, c->terms.name, c->token(), why, c->lease.deadline() - now);
-    if (!c->doubted) c->valid_until.store(c->lease.deadline(), std::memory_order_release);
+    if (!c->doubted) c->valid_for_its_lease();
     shard_of(c->terms.name_hash).look_at(*c, c->lease.due());
 }
 

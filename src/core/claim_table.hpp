@@ -139,6 +139,8 @@ public:
         std::unique_ptr<claimant::watch> watched{};  // the user's: destroyed without a lock
     };
     departure release(const std::shared_ptr<claimant>& call, spi::time_point now);
+    // The handle of a grant that is kept goes.
+    actions let_go(const std::shared_ptr<claimant>& call);
     // A detached hold's handle goes, and the claim stays.
     void forget(claimant& call) noexcept;
 
@@ -197,6 +199,8 @@ private:
 
     // All of these with the shard's mutex held.
     void take(const std::shared_ptr<cohort>& c, const spi::grant& given, spi::time_point now, actions& todo);
+    bool take_kept(std::shared_ptr<cohort> c, std::shared_ptr<claimant>& call, spi::time_point now, actions& todo);
+    bool give_up_kept(std::shared_ptr<cohort> c, actions& todo);
     void busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, actions& todo);
     void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, spi::duration patience,
                    actions& todo);

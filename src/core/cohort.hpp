@@ -9,7 +9,13 @@
 // cohort of their own. A cohort has one claim id for its whole life; when its grant ends with calls still in line, a new
 // cohort takes over the line.
 //
-// These are data, guarded by the mutex of the table's shard; only what valid() reads is atomic. The table decides.
+// If the store gave the grant a word (spi::grant_word), a lock that nobody contests needs neither store nor table: its unlock
+// leaves the grant *kept*, by a claimant that is not inside, and the next lock takes it again, each by one swap of the word.
+// Whatever must not happen behind the table's back, such as an unlock while calls wait, makes the word `wanted` first: then the
+// unlock comes to the table.
+//
+// These are data, guarded by the mutex of the table's shard; only what valid(), keep() and take_again() read is atomic. The
+// table decides.
 #pragma once
 
 #include "base/spare_blocks.hpp"
@@ -86,12 +92,25 @@ public:
     std::weak_ptr<cohort> replaced_by;  // the other way round, until one of them ends
     void doubt() noexcept {
         doubted = true;
-        valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
+        invalid();
     }
     void trust() noexcept {
         doubted = false;
-        if (is == state::held) valid_until.store(lease.deadline(), std::memory_order_release);
+        if (is == state::held) valid_for_its_lease();
     }
+    void valid_for_its_lease() noexcept;
+    void invalid() noexcept;
+
+    // What has a word, while it is held.
+    //
+    // Somebody of this process asks for it. Nobody was inside: he is now, or it has become too old for that and is over. It is in
+    // use, and `wanted` if he waits. Or the store has ended it.
+    enum class entry { taken, too_old, in_use, ended };
+    entry enter(bool waits, spi::time_point now) noexcept;
+    void want() noexcept;                  // the next unlock comes to the table
+    bool nobody_inside() const noexcept;   // it is kept, or was when the store ended it
+    bool next_turn(bool wanted) noexcept;  // for the next in line. False: the store has ended the claim
+    std::uint16_t latest_turn() const noexcept;
 
     call_queue line;                   // calls waiting for their turn
     std::shared_ptr<claimant> holder;  // the call whose turn it is, until its hold or the claim ends
@@ -100,6 +119,10 @@ public:
     core::lease lease;
     std::uint64_t counter = 0;
     std::atomic<boot_clock::time_point> valid_until{boot_clock::time_point::min()};
+    spi::grant_word* word = nullptr;  // none: every unlock comes to the table
+    std::uint64_t mark = 0;           // of the word
+    std::atomic<boot_clock::time_point> kept_until{
+        boot_clock::time_point::min()};  // from then on it is not taken again
 
     spi::time_point look_due{};   // these are the look_queue's
     std::uint32_t look_slot = 0;  // from 1; 0: not in it
@@ -111,13 +134,13 @@ public:
     std::atomic<bool> in_flight{false};  // a request has not been answered
     std::atomic<bool> calling{false};    // the store's verb has not returned
 
-    mortise::token token() const noexcept { return mortise::token::of(counter, turn); }
+    mortise::token token() const noexcept { return mortise::token::of(counter, latest_turn()); }
 };
 
 // One call: first it waits, then it holds. A `hold` is a handle to it.
 class claimant {
 public:
-    enum class phase : unsigned char { waiting, holding, over };
+    enum class phase : unsigned char { waiting, holding, kept, over };
 
     // What only a waiting call needs; gone once it is answered.
     struct wait : base::spared<wait> {
@@ -141,6 +164,11 @@ public:
         std::vector<unique_function<void()>> calls;
     };
 
+    // By whoever holds, without a mutex: from then on nobody is inside. False: it has to be released.
+    bool keep(spi::time_point now) noexcept;
+    // By whoever kept it. False: somebody else wanted it, or it is over.
+    bool take_again(spi::time_point now) noexcept;
+
     bool valid() const noexcept { return valid_until() != boot_clock::time_point::min(); }
     // Until then the hold is valid if it is now; min() if it is not.
     boot_clock::time_point valid_until() const noexcept;
@@ -150,7 +178,7 @@ public:
     std::shared_ptr<core::cohort> cohort;
     std::unique_ptr<wait> waiting;
     std::unique_ptr<watch> watched;
-    spi::time_point since{};  // of the call, then of the grant
+    std::atomic<spi::time_point> since{};  // of the call, then of the grant
     std::atomic<phase> is{phase::waiting};
     std::uint16_t turn = 0;
     std::atomic<release_result> result{release_result::unknown};

@@ -89,7 +89,7 @@ void deadlock_detector::add_blocked_calls(std::vector<blocked_call>& found,
                              .frames = w.frames->shared_from_this(),
                              .owner = {w.owner, {store, c->terms.name}, c->terms.capacity, c->terms.weight},
                              .name_hash = c->terms.name_hash,
-                             .since = call->since,
+                             .since = call->since.load(),
                              .thread = w.thread});
         }
     });

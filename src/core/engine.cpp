@@ -93,7 +93,8 @@ void engine::start(settled_claim wanted, std::optional<spi::duration> wait, uniq
     const claim_terms& terms = *wanted.terms;
     const std::size_t name_hash = terms.name_hash;
     auto call = base::make_spared<claimant>();
-    const spi::time_point now = call->since = clock_->now();
+    const spi::time_point now = clock_->now();
+    call->since = now;
     call->waiting = std::make_unique<claimant::wait>();
     claimant::wait& w = *call->waiting;
     w.done = std::move(done);
@@ -160,6 +161,21 @@ attempt engine::acquire(settled_claim wanted, std::optional<spi::duration> wait,
         store_->sleep(*mine);
     }
     return std::move(*mine->result);
+}
+
+bool engine::keep(claimant& call) noexcept {
+    const spi::time_point now = clock_->now();
+    const spi::duration held_for = now - call.since.load(std::memory_order_relaxed);
+    if (!call.keep(now)) return false;
+    notifications_->emit(event_kind::released, call.cohort->terms.name, call.token(), {}, held_for);
+    return true;
+}
+
+bool engine::take_again(claimant& call) noexcept {
+    if (!call.take_again(clock_->now())) return false;
+    notifications_->emit(event_kind::claimed, call.cohort->terms.name);
+    notifications_->emit(event_kind::granted, call.cohort->terms.name, call.token());
+    return true;
 }
 
 release_result engine::release(const std::shared_ptr<claimant>& call, std::error_code& ec) noexcept {

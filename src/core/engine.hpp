@@ -64,6 +64,10 @@ public:
     attempt acquire(settled_claim wanted, std::optional<spi::duration> wait, const called_by& by = {},
                     const std::shared_ptr<claimant>& instead_of = nullptr);
 
+    // Ends a hold and keeps its grant, without a request; takes what was kept. False: not possible, nothing has happened.
+    bool keep(claimant& call) noexcept;
+    bool take_again(claimant& call) noexcept;
+
     void renew_early(const claimant& call) { requester_.renew_early(call.cohort); }  // and does not wait for the answer
 
     // hold_keeper, and the same by id.

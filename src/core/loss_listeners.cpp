@@ -4,11 +4,20 @@
 #include <utility>
 
 namespace mortise::inline v0::core {
+namespace {
+
+// The next holder is another one to watch: this one is to be released.
+void watch(claimant& call) {
+    call.watched = std::make_unique<claimant::watch>();
+    call.cohort->want();
+}
+
+}  // namespace
 
 std::stop_token loss_listeners::token_of(claimant& call) {
     std::unique_lock guard{table_.mutex_of(call.cohort->terms.name_hash)};
     const bool first = !call.watched;
-    if (first) call.watched = std::make_unique<claimant::watch>();
+    if (first) watch(call);
     const bool is_lost = call.is.load() == claimant::phase::holding && call.cohort->is == cohort::state::ended;
     std::stop_source stop = call.watched->stop;
     guard.unlock();
@@ -26,7 +35,7 @@ void loss_listeners::add(const std::shared_ptr<claimant>& call, unique_function<
         notifications_.post([listener = std::move(listener)]() mutable { call_guarded(listener); });
         return;
     }
-    if (!call->watched) call->watched = std::make_unique<claimant::watch>();
+    if (!call->watched) watch(*call);
     call->watched->calls.push_back(std::move(listener));
 }
 

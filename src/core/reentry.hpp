@@ -50,10 +50,23 @@ public:
     frame* find(const hashed_name& at, owner_key who) noexcept;  // good until it leaves
     void insert(const hashed_name& at, owner_key who, frame&& f);
 
+    // A frame in the table of its shard, or in none: then it can be put in, for any owner. Its name is that of its hold,
+    // whichever that is.
+    struct entry : base::spared<entry> {
+        explicit entry(frame&& f) noexcept : at(std::move(f)) {}
+
+        entry* next = nullptr;
+        owner_key who = 0;
+        std::size_t mixed = 0;
+        frame at;
+    };
+    using loose_frame = std::unique_ptr<entry>;
+    void insert(const hashed_name& at, owner_key who, loose_frame f);
+
     // One level out. Still inside: the frame. Last one out: what was the frame. Neither: it never was inside.
     struct departure {
         frame* inside = nullptr;
-        std::optional<frame> last{};
+        loose_frame last{};
     };
     departure leave(const hashed_name& at, owner_key who) noexcept;
 
@@ -66,7 +79,7 @@ public:
                  const std::function<void(const std::string& name, owner_key who, const frame&)>& visit);
 
     // What was locked through an object that goes away: handed back to the caller to be released.
-    std::vector<frame> extract_through(const void* object);
+    std::vector<loose_frame> extract_through(const void* object);
 
 private:
     struct key_view {
@@ -77,24 +90,27 @@ private:
         key_view(const hashed_name& at, owner_key w) noexcept
             : name(at.name), who(w), mixed(at.hash ^ (w * 0x9e3779b97f4a7c15u)) {}
     };
-    // Its name is that of its hold, whichever that is.
-    struct entry {
-        owner_key who;
-        std::size_t mixed;
-        mutable frame at;
+    // Chained, so that a frame is put in and taken out without an allocation.
+    class table {
+    public:
+        ~table();
+        entry** link_to(const key_view& k) noexcept;  // what points to it, or to nothing
+        void insert(loose_frame f);
+        loose_frame extract(entry** link) noexcept;
+        void each(const std::function<void(const entry&)>& visit) const;
+        void extract_if(const std::function<bool(const entry&)>& which, std::vector<loose_frame>& into);
+        std::size_t size() const noexcept { return size_; }
 
-        entry(const key_view& k, frame&& f) noexcept : who(k.who), mixed(k.mixed), at(std::move(f)) {}
-    };
-    struct same {
-        using is_transparent = void;
-        std::size_t operator()(const auto& k) const noexcept { return k.mixed; }
-        bool operator()(const auto& a, const auto& b) const noexcept { return a.who == b.who && name(a) == name(b); }
-        static std::string_view name(const key_view& k) noexcept { return k.name; }
-        static std::string_view name(const entry& e) noexcept { return e.at.hold.name(); }
+    private:
+        entry*& bucket(std::size_t mixed) noexcept { return buckets_[mixed / 16 & (buckets_.size() - 1)]; }
+        void grow();
+
+        std::vector<entry*> buckets_ = std::vector<entry*>(4);  // a power of two
+        std::size_t size_ = 0;
     };
     struct shard {
         std::mutex mutex;
-        std::unordered_set<entry, same, same, base::spare_allocator<entry>> frames;
+        table frames;
         // Of frames, as of the last change. Whoever has one here reads no zero: its own insertion came before, and its
         // own removal comes after.
         std::atomic<std::size_t> count{0};

@@ -82,7 +82,9 @@ void releaser::start(const std::shared_ptr<claimant>& call, release_completion d
 }
 
 void releaser::drop(const std::shared_ptr<claimant>& call) noexcept {
-    if (call->is.load(std::memory_order_acquire) != claimant::phase::holding) return;  // it was released before
+    const auto is = call->is.load(std::memory_order_acquire);
+    if (is == claimant::phase::kept) requester_.run(table_.let_go(call));
+    if (is != claimant::phase::holding) return;  // it was released before
     if (call->cohort->terms.detached) return table_.forget(*call);
     std::error_code ignored;
     release(call, ignored);

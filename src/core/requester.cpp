@@ -17,7 +17,7 @@ std::shared_ptr<release_request> requester::run(actions&& todo) {
     }
     for (auto& [call, why] : todo.refused) {
         link_.notifications.emit(event_kind::refused, call->cohort->terms.name, {}, why.reason,
-                                 link_.clock.now() - call->since);
+                                 link_.clock.now() - call->since.load());
         answer(*call, std::move(why));
     }
     if (todo.lost) listeners_.tell(todo.lost);

@@ -50,6 +50,7 @@ owned_lock::~owned_lock() {
 lock_reply owned_lock::lock(core::owner_key owner, wait_for wait, std::uint32_t weight) {
     if (engine_->forked()) return refuse(errc::forked);
     if (core::reentry::frame* frame = frames_->find(hashed_name_, owner)) return enter_again(*frame);
+    if (weight == claim_.capacity && take_again(owner)) return {};
     const core::called_by by{owner, frames_.get()};
     attempt got =
         weight == claim_.capacity ? engine_->acquire(settled_, wait, by) : engine_->acquire(settled(weight), wait, by);
@@ -57,6 +58,20 @@ lock_reply owned_lock::lock(core::owner_key owner, wait_for wait, std::uint32_t 
     frames_->insert(hashed_name_, owner, {*std::move(got), this, 1, weight, nesting_ == nesting::counted});
     inside_.fetch_add(1, std::memory_order_relaxed);
     return {};
+}
+
+// Without a request: the grant that the last unlock kept.
+bool owned_lock::take_again(core::owner_key owner) {
+    if (settled_.stop.stop_requested()) return false;
+    core::reentry::loose_frame kept = kept_.take();
+    if (!kept) return false;
+    if (!engine_->take_again(*core::claimant::of(kept->at.hold))) {
+        inside_.fetch_sub(1, std::memory_order_relaxed);
+        return false;
+    }
+    kept->at.depth = 1;
+    frames_->insert(hashed_name_, owner, std::move(kept));
+    return true;
 }
 
 lock_reply owned_lock::exchange(core::owner_key owner, wait_for wait, std::uint32_t weight,
@@ -162,9 +177,17 @@ std::error_code owned_lock::unlock(core::owner_key owner) noexcept {
         engine_->notifications().emit(event_kind::released, name(), {}, errc::not_owner);
         return errc::not_owner;
     }
-    if (left.last->through == this) inside_.fetch_sub(1, std::memory_order_relaxed);
+    core::reentry::frame& last = left.last->at;
+    if (last.through == this) {
+        if (engine_->keep(*core::claimant::of(last.hold))) {
+            const auto stale = kept_.put(std::move(left.last));
+            if (stale) inside_.fetch_sub(1, std::memory_order_relaxed);
+            return {};
+        }
+        inside_.fetch_sub(1, std::memory_order_relaxed);
+    }
     std::error_code ec;
-    const release_result result = left.last->hold.release(ec);
+    const release_result result = last.hold.release(ec);
     return unlock_error(result, ec);
 }
 

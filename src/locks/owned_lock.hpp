@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace mortise::inline v0::locks {
 
@@ -36,6 +37,22 @@ struct lock_reply {
     // True if locked, false if just busy. Other errors are thrown, or reported.
     bool or_busy() const;
     bool or_busy(std::error_code& ec) const noexcept;
+};
+
+// What the last unlock of a lock kept, for whoever locks it next.
+class kept_frame {
+public:
+    ~kept_frame() { take(); }
+    core::reentry::loose_frame take() noexcept {
+        return core::reentry::loose_frame{frame_.exchange(nullptr, std::memory_order_acq_rel)};
+    }
+    // Answers what was there before.
+    core::reentry::loose_frame put(core::reentry::loose_frame fresh) noexcept {
+        return core::reentry::loose_frame{frame_.exchange(fresh.release(), std::memory_order_acq_rel)};
+    }
+
+private:
+    std::atomic<core::reentry::entry*> frame_{nullptr};
 };
 
 class owned_lock {
@@ -77,6 +94,7 @@ public:
     bool try_or_report(core::owner_key owner, std::error_code& ec) { return lock(owner, wait_for{0}).or_busy(ec); }
 
 private:
+    bool take_again(core::owner_key owner);
     lock_reply enter_again(core::reentry::frame& frame);
     lock_reply refuse(errc why, const std::string& what = {}) const;
     lock_call call(std::uint32_t weight, const wait_options& how) const;
@@ -90,7 +108,8 @@ private:
     const claim claim_;
     const core::settled_claim settled_;             // of claim_, with the whole capacity
     const core::reentry::hashed_name hashed_name_;  // of claim_.name
-    std::atomic<int> inside_{0};                    // frames first locked through this object
+    std::atomic<int> inside_{0};                    // frames first locked through this object, kept ones included
+    kept_frame kept_;
 };
 
 }  // namespace mortise::inline v0::locks

@@ -126,7 +126,7 @@ struct grant {
     std::optional<duration> grace{};
 
     // Of an exclusive claim that `keeps`: what the client may keep it by, and its mark. None: it may not.
-    std::shared_ptr<grant_word> word{};
+    grant_word* word = nullptr;
     std::uint64_t mark = 0;
 };
 
