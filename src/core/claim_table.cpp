@@ -757,6 +757,7 @@ void claim_table::apply(const std::shared_ptr<cohort>& c, lease::step step, std:
         events_.emit(event_kind::lost, c->terms.name, c->token(), why);  // whoever hears it finds valid() false
         return succeed(c, todo);
     }
+    if (step.at_risk) c->want();  // not to be kept for longer than this hold
     if (step.at_risk) events_.emit(event_kind::at_risk, c->terms.name, c->token(), why, c->lease.deadline() - now);
     if (!c->doubted) c->valid_for_its_lease();
     shard_of(c->terms.name_hash).look_at(*c, c->lease.due());

@@ -12,19 +12,6 @@ bool cohort::would_queue() const {
     return std::any_of(line.begin(), line.end(), [](const auto& call) { return !call->waiting->no_wait; });
 }
 
-// A grant is taken again only while half of its lease remains, as it is handed over.
-void cohort::valid_for_its_lease() noexcept {
-    const auto deadline = lease.deadline();
-    valid_until.store(deadline, std::memory_order_release);
-    kept_until.store(deadline == spi::time_point::max() ? deadline : deadline - lease.span() / 2,
-                     std::memory_order_release);
-}
-
-void cohort::invalid() noexcept {
-    valid_until.store(boot_clock::time_point::min(), std::memory_order_release);
-    kept_until.store(boot_clock::time_point::min(), std::memory_order_release);
-}
-
 auto cohort::enter(bool waits, spi::time_point now) noexcept -> entry {
     std::uint64_t seen = word->value.load(std::memory_order_acquire);
     while (word_t::mark_of(seen) == mark) {
@@ -32,8 +19,8 @@ auto cohort::enter(bool waits, spi::time_point now) noexcept -> entry {
         entry found = entry::in_use;
         switch (word_t::condition_of(seen)) {
             case word_t::idle:
-                found = word_t::turn_of(seen) < mortise::token::most_turns && now < kept_until.load() ? entry::taken
-                                                                                                      : entry::too_old;
+                found = word_t::turn_of(seen) < mortise::token::most_turns && now < valid_until.load() ? entry::taken
+                                                                                                       : entry::too_old;
                 next = found == entry::taken ? word_t::of(mark, word_t::turn_of(seen) + 1u, word_t::busy)
                                              : word_t::with(seen, word_t::gone);
                 break;
@@ -85,7 +72,7 @@ std::uint16_t cohort::latest_turn() const noexcept {
 bool claimant::keep(spi::time_point now) noexcept {
     spi::grant_word* const word = cohort->word;
     if (word == nullptr || turn >= mortise::token::most_turns ||
-        now >= cohort->kept_until.load(std::memory_order_acquire))
+        now >= cohort->valid_until.load(std::memory_order_acquire))
         return false;
     is.store(phase::kept, std::memory_order_release);
     std::uint64_t seen = word_t::of(cohort->mark, turn, word_t::busy);
@@ -96,7 +83,7 @@ bool claimant::keep(spi::time_point now) noexcept {
 
 bool claimant::take_again(spi::time_point now) noexcept {
     spi::grant_word& word = *cohort->word;
-    if (now >= cohort->kept_until.load(std::memory_order_acquire)) return false;
+    if (now >= cohort->valid_until.load(std::memory_order_acquire)) return false;
     std::uint64_t seen = word_t::of(cohort->mark, turn, word_t::idle);
     if (!word.value.compare_exchange_strong(seen, word_t::of(cohort->mark, turn + 1u, word_t::busy))) return false;
     ++turn;

@@ -98,8 +98,8 @@ public:
         doubted = false;
         if (is == state::held) valid_for_its_lease();
     }
-    void valid_for_its_lease() noexcept;
-    void invalid() noexcept;
+    void valid_for_its_lease() noexcept { valid_until.store(lease.deadline(), std::memory_order_release); }
+    void invalid() noexcept { valid_until.store(boot_clock::time_point::min(), std::memory_order_release); }
 
     // What has a word, while it is held.
     //
@@ -121,8 +121,6 @@ public:
     std::atomic<boot_clock::time_point> valid_until{boot_clock::time_point::min()};
     spi::grant_word* word = nullptr;  // none: every unlock comes to the table
     std::uint64_t mark = 0;           // of the word
-    std::atomic<boot_clock::time_point> kept_until{
-        boot_clock::time_point::min()};  // from then on it is not taken again
 
     spi::time_point look_due{};   // these are the look_queue's
     std::uint32_t look_slot = 0;  // from 1; 0: not in it
