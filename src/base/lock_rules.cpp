@@ -11,7 +11,7 @@ mortise::holder kept_claim::describe(spi::time_point now) const {
         who.pid = from->pid;
     }
     who.label = label;
-    who.held_for = now - since;
+    who.held_for = now - since_now();
     who.token = token::of(counter, 0);
     return who;
 }
@@ -32,6 +32,7 @@ kept_claim kept_claim::of(const spi::claim_request& wanted, std::uint64_t sessio
             .wait_slot = wanted.wait_slot,
             .instead_of = wanted.instead_of,
             .detached = wanted.kept_by == kept_by::lease,
+            .keeps = wanted.keeps && wanted.weight == wanted.capacity,
             .lease = wanted.lease,
             .from = std::move(from),
             .label = std::string(wanted.label)};

@@ -11,6 +11,8 @@
 //     end a hold that the caller still has.
 //   - The counter of a grant is max(last + 1, wall time in us). The first part makes it rise while the state lives, the
 //     second after the state was lost.
+//   - An exclusive grant may have a word (spi::grant_word), by which its client keeps it after an unlock. A hold that is removed
+//     has its word ended first.
 //   - Ended claims are remembered for a while (ended_claims.hpp), so that a repeated release gets its first answer and
 //     a claim that arrives after its own release is not granted.
 //
@@ -22,6 +24,7 @@
 #pragma once
 
 #include "base/ended_claims.hpp"
+#include "base/grant_words.hpp"
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
@@ -59,6 +62,7 @@ struct kept_claim {
     std::uint32_t wait_slot = 0;
     claim_id instead_of{};
     bool detached = false;
+    bool keeps = false;  // its client would use a word
     std::optional<spi::duration> lease{};
     std::shared_ptr<const whereabouts> from{};
     std::string label{};
@@ -67,18 +71,29 @@ struct kept_claim {
     std::uint64_t counter = 0;
     spi::time_point since{};
     spi::time_point ends = spi::time_point::max();
+    std::shared_ptr<spi::grant_word> word{};
+    std::uint64_t mark = 0;
 
     static kept_claim of(const spi::claim_request& wanted, std::uint64_t session,
                          std::shared_ptr<const whereabouts> from);
 
     bool replaces() const noexcept { return instead_of != claim_id{}; }
 
+    // Its client may have taken it again since it was granted.
+    spi::time_point since_now() const noexcept {
+        if (!word) return since;
+        return std::max(since, spi::time_point{spi::duration{word->since.load(std::memory_order_relaxed)}});
+    }
+
     // The grant or its latest renewal.
     spi::time_point counted_from() const noexcept { return lease ? ends - *lease : since; }
     std::optional<spi::duration> left(spi::time_point now) const noexcept {
         return lease ? std::optional(ends - now) : std::nullopt;
     }
-    spi::grant grant() const { return {counter, lease, counted_from()}; }
+    spi::grant grant() const {
+        return {.counter = counter, .lease = lease, .counted_from = counted_from(), .word = word, .mark = mark};
+    }
+    bool idle() const noexcept { return word && is_idle(*word, mark); }  // its client keeps it, and nobody is inside
     mortise::holder describe(spi::time_point now) const;
 };
 
@@ -118,6 +133,7 @@ public:
         if (const auto mine = kept().find_holder(wanted.id))  // a repeat: the same answer
             return {.is = is::granted, .grant = kept().at(mine).grant()};
         if (kept().remembered(wanted.id, at.now) != nullptr) return {.is = is::refused, .reason = errc::cancelled};
+        if (!wanted.replaces()) call_in(false, at);
         if (!idle() && capacity != kept().capacity())
             return {.is = is::refused, .reason = errc::kind_mismatch, .capacity = kept().capacity()};
         if (const auto mine = kept().find_waiter(wanted.id)) {
@@ -131,11 +147,10 @@ public:
         if (idle()) kept().begin(capacity);
         if (kept().waiting() == 0 && kept().used() + wanted.weight <= capacity) {
             grant_to(wanted, at);
-            const spi::grant given = wanted.grant();
-            kept().hold(std::move(wanted));
-            return {.is = is::granted, .grant = given};
+            return {.is = is::granted, .grant = kept().hold(std::move(wanted))};
         }
         if (!queue_up) return standing(is::busy, kept().waiting() + 1, at);
+        if (call_in(true, at)) return claim(std::move(wanted), capacity, queue_up, at, out);  // it has just become idle
         kept().enqueue(std::move(wanted));
         return standing(is::queued, kept().waiting(), at);
     }
@@ -228,7 +243,7 @@ public:
     //   last_counter(), last_counter(n)             of the latest grant
     //   find_holder(id), find_counter(n), find_waiter(id), first_holder(), next_holder(spot) -> spot
     //   first_waiting() -> claim, at(spot) -> claim, describe(spot, now) -> holder, place_of(spot)
-    //   hold(claim), enqueue(claim)                 at the end of the holders, of the queue
+    //   hold(claim) -> grant, enqueue(claim)        at the end of the holders, of the queue
     //   enqueue_first(claim)                        before the queue
     //   promote(counter, since) -> claim            the first in the queue holds
     //   extend(spot, lease, ends), remove(spot), leave(spot)
@@ -249,8 +264,7 @@ private:
         if (fits(wanted)) {
             kept().checkpoint();
             grant_to(wanted, at);
-            const spi::grant given = wanted.grant();
-            kept().hold(std::move(wanted));
+            const spi::grant given = kept().hold(std::move(wanted));
             take_the_place_of(old, at);
             grant_next(at, out);
             return {.is = is::granted, .grant = given};
@@ -265,6 +279,19 @@ private:
     bool fits(const auto& wanted) const {
         const auto old = wanted.replaces() ? kept().find_holder(wanted.instead_of) : decltype(kept().first_holder()){};
         return kept().used() - (old ? kept().at(old).weight : 0) + wanted.weight <= kept().capacity();
+    }
+
+    // A grant that its client keeps idle is over when somebody asks for the name: true. If he is about to wait, one in use is to
+    // be released when it is no longer used.
+    bool call_in(bool waits, instant at) {
+        const auto first = kept().first_holder();  // what can be kept has the whole capacity
+        if (!first) return false;
+        const auto& held = kept().at(first);
+        if (!held.word || !(waits ? take_or_want(*held.word, held.mark) : take_if_idle(*held.word, held.mark)))
+            return false;
+        remember(held.id, spi::release_answer::released, at.now);
+        kept().remove(first);
+        return true;
     }
 
     void take_the_place_of(const claim_id& old, instant at) {
@@ -312,7 +339,14 @@ private:
     }
 
     static effects::notice notice_of(const auto& held) {
-        return {held.session, held.id, {held.counter, held.lease, held.since}, held.wait_slot};
+        return {held.session,
+                held.id,
+                {.counter = held.counter,
+                 .lease = held.lease,
+                 .counted_from = held.since,
+                 .word = held.word,
+                 .mark = held.mark},
+                held.wait_slot};
     }
 
     void remember(const claim_id& id, std::optional<spi::release_answer> answer, spi::time_point now) {

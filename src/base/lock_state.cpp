@@ -1,5 +1,7 @@
 #include "base/lock_state.hpp"
 
+#include "base/spare_blocks.hpp"
+
 namespace mortise::inline v0::base {
 namespace {
 
@@ -23,7 +25,12 @@ auto lock_state::find_counter(std::uint64_t counter) const noexcept -> holder_sp
     return {};
 }
 
-void lock_state::hold(kept_claim&& granted) {
+spi::grant lock_state::hold(kept_claim&& granted) {
+    if (granted.keeps) {
+        granted.word = make_spared<spi::grant_word>();
+        granted.word->value =
+            spi::grant_word::of(granted.mark, 0, waiting() > 0 ? spi::grant_word::wanted : spi::grant_word::busy);
+    }
     used_ += granted.weight;
     next_end_ = std::min(next_end_, granted.ends);
     holders_.push_back(std::move(granted));
@@ -33,6 +40,7 @@ void lock_state::hold(kept_claim&& granted) {
         indices_ = std::make_unique<std::unordered_map<claim_id, std::size_t>>();
         for (std::size_t i = 0; i < holders_.size(); ++i) indices_->emplace(holders_[i].id, i);
     }
+    return holders_.back().grant();
 }
 
 void lock_state::enqueue(kept_claim wanted) {
@@ -77,6 +85,7 @@ void lock_state::leave(waiter_spot spot) {
 }
 
 void lock_state::take_out(std::size_t index) {
+    if (const kept_claim& gone = holders_[index]; gone.word) end_word(*gone.word, gone.mark);
     used_ -= holders_[index].weight;
     if (indices_) {  // the last one takes its place
         indices_->erase(holders_[index].id);

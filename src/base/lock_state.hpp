@@ -75,7 +75,7 @@ private:
     const kept_claim& at(holder_spot spot) const noexcept { return holders_[*spot]; }
     mortise::holder describe(holder_spot spot, spi::time_point now) const { return at(spot).describe(now); }
     std::size_t place_of(waiter_spot spot) const noexcept { return queue_->place_of(spot->claim.id); }
-    void hold(kept_claim&& granted);
+    spi::grant hold(kept_claim&& granted);
     void enqueue(kept_claim wanted);
     void enqueue_first(kept_claim wanted);
     const kept_claim& promote(std::uint64_t counter, spi::time_point since);

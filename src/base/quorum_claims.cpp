@@ -44,6 +44,7 @@ void quorum_claims::claim(const spi::claim_request& wanted, spi::reply<spi::clai
     asked.queue = false;
     asked.instead_of = {};
     asked.wait_slot = 0;
+    asked.keeps = false;
     {
         quorum_desk::lock held{desk_.mutex};
         if (desk_.closed) return;

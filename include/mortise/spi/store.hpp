@@ -49,6 +49,42 @@ using time_point = boot_clock::time_point;
 template <class Answer>
 using reply = unique_function<void(Answer)>;
 
+// What a client and its store both know of one grant, and change without telling each other: one word. With it a client keeps the
+// grant after an unlock, and takes it again without a request, until somebody else asks for the name.
+//
+//   from     who            to       meaning
+//   busy     the client     idle     nobody is inside; the grant stays with the client
+//   idle     the client     busy     it is inside again, with the next turn of the token
+//   busy     store, client  wanted   somebody waits: the client releases at its next unlock, by a request
+//   idle     store, client  gone     the claim is over, and nobody was inside
+//   busy, wanted  the same  gone     the claim is over, and somebody may have been inside (events::lost tells)
+//
+// The store changes it under the lock that guards the claim, and the word before its record: from `idle` to `gone` for every
+// request that the claim is in the way of, from `busy` to `wanted` when a claim begins to wait, to `gone` whenever the claim ends.
+// Each change is a compare-and-swap. The word has a mark, so that no swap meets the word of another claim at the same place.
+// The memory stays while the store lives.
+struct grant_word {
+    enum condition : std::uint64_t { busy, idle, wanted, gone };
+
+    // A mark of 52 bits, the turn, the condition.
+    static constexpr unsigned turn_shift = 2;
+    static constexpr unsigned mark_shift = turn_shift + token::turn_bits;
+    static constexpr std::uint64_t of(std::uint64_t mark, std::uint64_t turn, condition is) noexcept {
+        return mark << mark_shift | turn << turn_shift | is;
+    }
+    static constexpr std::uint64_t mark_of(std::uint64_t value) noexcept { return value >> mark_shift; }
+    static constexpr std::uint16_t turn_of(std::uint64_t value) noexcept {
+        return static_cast<std::uint16_t>(value >> turn_shift & token::most_turns);
+    }
+    static constexpr condition condition_of(std::uint64_t value) noexcept { return condition(value & 3); }
+    static constexpr std::uint64_t with(std::uint64_t value, condition is) noexcept {
+        return (value & ~std::uint64_t{3}) | is;
+    }
+
+    std::atomic<std::uint64_t> value{gone};
+    std::atomic<duration::rep> since{0};  // of the present turn, on the client's clock
+};
+
 // A claim, as the core sends it to the store.
 struct claim_request {
     std::string_view name;  // valid during the call only, as are all views here
@@ -72,6 +108,7 @@ struct claim_request {
     bool gives_way = false;
     unsigned replicas = 0;        // that must store the grant, and each renewal, before it counts
     std::uint32_t wait_slot = 0;  // of the caller that sleeps until the grant (see sleeper); 0: none
+    bool keeps = false;           // the client would use a grant_word; a store need not have one
 };
 
 // A grant of the store.
@@ -87,6 +124,10 @@ struct grant {
     // If set, the grant lasts only this long until its first renewal; for a pushed grant, which may not reach its
     // client.
     std::optional<duration> grace{};
+
+    // Of an exclusive claim that `keeps`: what the client may keep it by, and its mark. None: it may not.
+    std::shared_ptr<grant_word> word{};
+    std::uint64_t mark = 0;
 };
 
 // What the store knows about a claim that was not granted.

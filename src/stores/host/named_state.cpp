@@ -118,9 +118,10 @@ void named_state::now_holds(block_number n) noexcept {
     in_.commit_if_full();
 }
 
-void named_state::hold(const base::kept_claim& granted) {
+spi::grant named_state::hold(const base::kept_claim& granted) {
     hint_ = write(granted);
     now_holds(hint_);
+    return at(hint_).grant();
 }
 
 void named_state::enqueue(const base::kept_claim& wanted) {

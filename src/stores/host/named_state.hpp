@@ -43,7 +43,7 @@ private:
     void last_counter(std::uint64_t n) noexcept { in_.raise_counter(n); }
     base::kept_claim first_waiting() const { return at(name().queue.first); }
     std::size_t place_of(block_number n) const noexcept { return place_of(n, SIZE_MAX); }
-    void hold(const base::kept_claim& granted);
+    spi::grant hold(const base::kept_claim& granted);
     void enqueue(const base::kept_claim& wanted);
     void enqueue_first(const base::kept_claim& wanted);
     block_number next_holder(block_number n) const noexcept { return after(n); }

@@ -134,7 +134,7 @@ std::vector<spi::listed> memory_table::list() {
         const spi::time_point now = now_();
         for (const auto& [key, e] : s.names)
             for (const base::kept_claim& held : e.state.holders())
-                if (now < held.ends)
+                if (now < held.ends && !held.idle())
                     all.push_back({key.name, held.describe(now), e.state.capacity(), held.weight, e.state.waiting(),
                                    held.left(now)});
     }
