@@ -1,6 +1,6 @@
 // Grants that their client keeps after an unlock, by a word in the file. The tests swap words as a client would.
 #include "base/grant_words.hpp"
-#include "core/engine.hpp"
+#include "core/io_clock.hpp"
 #include "stores/host/fixture.hpp"
 #include "stores/host/ledger_access.hpp"
 #include "stores/host/ledger_check.hpp"
@@ -11,9 +11,11 @@
 #include "support/shared_page.hpp"
 #include "support/waiting.hpp"
 
+#include <mortise/spi/client.hpp>
+
 #include <atomic>
-#include <future>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <random>
 #include <set>
@@ -48,10 +50,17 @@ std::uint64_t word_of(const spi::grant& mine, w::condition is) {
 
 class kept_grants : public host_suite {
 protected:
-    // A client whose store is asked directly.
-    struct party {
-        explicit party(const std::string& url) : locks(url) {}
-        spi::store& store() { return core::access::engine_of(locks)->store(); }
+    // A store without a client in front of it, which would give back what it did not ask for.
+    struct party final : spi::events {
+        explicit party(const std::string& url)
+            : here(spi::factory_of(url)(spi::context{clock, *this, "here", ::getpid()})) {}
+        ~party() override {
+            clock.stop();
+            here->close();
+        }
+        void granted(std::string_view, const claim_id&, const spi::grant&) override {}
+        void lost(std::string_view, const claim_id&) override { ++losses; }
+        spi::store& store() { return *here; }
 
         spi::claim_answer claim(spi::claim_request wanted) {
             spi::claim_answer said;
@@ -62,7 +71,7 @@ protected:
         spi::grant grant(const std::string& name) {
             last = claim_id::random();
             const spi::claim_answer said = claim({.name = name, .id = last});
-            EXPECT_EQ(said.is, granted) << said.detail;
+            EXPECT_EQ(said.is, spi::claim_answer::verdict::granted) << said.detail;
             EXPECT_TRUE(said.grant.word);
             return said.grant;
         }
@@ -77,7 +86,9 @@ protected:
             return said.holds;
         }
 
-        client locks;
+        std::atomic<int> losses{0};
+        core::io_clock clock;
+        std::unique_ptr<spi::store> here;
         claim_id last{};
     };
 
@@ -161,8 +172,6 @@ TEST_F(kept_grants, only_an_exclusive_claim_without_a_lease_that_asks_for_it_has
     ASSERT_EQ(exchanged.is, granted);
     EXPECT_FALSE(exchanged.grant.word);
     EXPECT_EQ(mine.word->value, word_of(mine, w::gone));
-    const hold plain = one_.locks.acquire("z");
-    EXPECT_TRUE(plain.valid());
 }
 
 TEST_F(kept_grants, one_that_is_idle_is_in_no_other_kinds_way) {
@@ -209,8 +218,18 @@ TEST_F(kept_grants, one_that_is_broken_is_over_for_its_owner) {
     other_.store().break_hold({.name = "x", .counter = mine.counter}, [&](spi::break_answer answer) { said = answer; });
     EXPECT_EQ(said, spi::break_answer::broken);
     EXPECT_FALSE(unlock(mine));
+    EXPECT_TRUE(eventually([&] { return one_.losses == 1; }));
     other_.grant("x");
     EXPECT_EQ(one_.release("x", one_.last), spi::release_answer::taken_over);
+}
+
+TEST_F(kept_grants, that_others_took_are_forgotten_some_time) {
+    for (int n = 0; n < 1000; ++n) {
+        ASSERT_TRUE(unlock(one_.grant("x")));
+        ASSERT_TRUE(unlock(other_.grant("x")));
+    }
+    EXPECT_GT(one_.losses, 900);
+    EXPECT_LT(one_.losses, 1000);
 }
 
 TEST_F(kept_grants, one_of_a_client_that_leaves_is_free) {
@@ -256,7 +275,8 @@ TEST_F(kept_grants, are_told_to_be_lost_when_the_files_are_gone) {
     const spi::grant mine = one_.grant("x");
     ASSERT_TRUE(unlock(mine));
     std::filesystem::rename(directory_, directory_ + ".old");
-    EXPECT_TRUE(eventually([&] { return mine.word->value == word_of(mine, w::gone); }));
+    EXPECT_TRUE(eventually([&] { return one_.losses == 1; }));
+    EXPECT_FALSE(lock_again(mine));
 }
 
 TEST(own_claims_with_words, that_others_took_are_found_once_there_are_many) {
