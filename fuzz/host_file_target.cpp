@@ -62,6 +62,7 @@ public:
                 .session = 7,
                 .weight = 1,
                 .detached = n % 2 == 0,
+                .keeps = n % 5 != 4,  // name4 is shared
                 .lease = n % 3 == 0 ? std::optional<spi::duration>(10s) : std::nullopt,
                 .from = std::make_shared<const base::whereabouts>(base::whereabouts{"here", 4711}),
                 .label = "label"};

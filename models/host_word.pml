@@ -2,15 +2,17 @@
    compare-and-swap, without the ledger's lock; everybody else changes the word under that lock. Processes die and stop at any
    instruction. One name, exclusive; its claim lies in one block, which the next claim uses again.
 
-     Shown     At most one client is inside. Who waits gets the lock: neither a client that stopped while it kept the lock, nor one
-               that died anywhere, keeps anybody out. The ledger's lock is never needed by who finds the word as it left it.
+     Shown     At most one client is inside, besides those whose claim was broken. Who waits gets the lock: neither a client that
+               stopped while it kept the lock, nor one that died anywhere, keeps anybody out. The ledger's lock is never needed by
+               who finds the word as it left it.
      Mutants   UNMARKED           the word does not say of which claim it is: a late swap meets the next claim in the block
                UNWANTED           to give back, the word is set and not swapped: that somebody waits is overwritten
                GONE_IS_HELD       who finds that its claim was taken goes on all the same
                TAKEN_BLINDLY      others set the word instead of swapping it: the owner has just taken it
                TORN               who dies between the word and the ledger is not made good: gone in one, a holder in the other
+               UNDONE             who breaks a claim ends its word, and then fails and lives on: its owner is still inside
                Each must break a claim.
-     Sizes     CLIENTS, ROUNDS (how often each locks), DEATHS
+     Sizes     CLIENTS, ROUNDS (how often each locks), DEATHS, BREAKS (of a claim by somebody else)
 
    What stands for what:
      word, word_mark      one word of 64 bits in the claim's block: a mark that no other claim in that block has, and a state
@@ -20,7 +22,11 @@
      unlock_fast          busy to idle, and the claim stays. wanted: it releases under the lock, as if there were no word
      lock_slow            under the lock: a claim whose word is idle is ended first in the word (gone), then in the ledger; one that
                           is busy becomes wanted, and the newcomer stands in line
-     look                 a waiter's poll, which finds a holder that died. One that would learn nothing is left out
+     look                 a waiter's poll, which finds a holder that died, or a word that is gone. One that would learn nothing is
+                          left out
+     break_claim          under the lock, whatever the word is: it ends last before the commit, so that only a death comes between.
+                          Who fails before that leaves the word as it was. A broken client is told, and may be inside beside the
+                          next one
 
    models/check runs it. */
 
@@ -32,6 +38,9 @@
 #endif
 #ifndef DEATHS
 #define DEATHS 1
+#endif
+#ifndef BREAKS
+#define BREAKS 1
 #endif
 
 mtype = { idle, busy, wanted, gone };
@@ -49,7 +58,7 @@ byte last;              /* mark that was given */
 byte inside;            /* from 1 */
 byte granted[CLIENTS];  /* the mark of a claim that was granted while it waited */
 bit dead[CLIENTS], waits[CLIENTS], finished[CLIENTS];
-byte deaths = DEATHS;
+byte deaths = DEATHS, breaks = BREAKS;
 byte next;
 
 #ifdef UNMARKED
@@ -59,9 +68,9 @@ byte next;
 #endif
 
 #ifdef TORN
-#define free_for_others (mark == 0 || dead[owner])
+#define nobodys (mark == 0 || dead[owner])
 #else
-#define free_for_others (mark == 0 || dead[owner] || word == gone)
+#define nobodys (mark == 0 || dead[owner] || word == gone)
 #endif
 
 inline may_die() {
@@ -112,6 +121,28 @@ inline leave_ledger() {
     locked = 0
 }
 
+inline break_claim() {
+    take_ledger();
+    may_die();
+    if
+    :: mark == 0 -> leave_ledger()
+    :: mark != 0 -> leave_ledger() /* it failed */
+#ifdef UNDONE
+    :: mark != 0 -> word = gone; leave_ledger()
+#endif
+    :: atomic {
+            mark != 0 ->
+            word = gone;
+            if
+            :: inside == owner + 1 -> inside = 0 /* it need not be alone any more */
+            :: else
+            fi
+        };
+        may_die();
+        atomic { pass_on(); leave_ledger() }
+    fi
+}
+
 proctype client(byte me) {
     byte mine;          /* the claim that it holds, or keeps */
     byte rounds = ROUNDS;
@@ -121,6 +152,10 @@ proctype client(byte me) {
     :: else ->
         rounds = rounds - 1;
         may_die();
+        if
+        :: atomic { breaks > 0 -> breaks = breaks - 1 }; break_claim()
+        :: skip
+        fi;
 
         /* lock_fast */
         if
@@ -141,7 +176,7 @@ slow:   may_die();
         take_ledger();
         may_die();
         if
-        :: free_for_others -> skip
+        :: nobodys -> skip
         :: else ->
             if
 #ifdef TAKEN_BLINDLY
@@ -171,13 +206,22 @@ queue:  may_die();
         atomic { line ! me; waits[me] = 1; leave_ledger() }
 
 asleep: do
-        :: atomic { granted[me] != 0 -> mine = granted[me]; granted[me] = 0; waits[me] = 0; assert(inside == 0); inside = me + 1; break }
-        :: granted[me] == 0 && mark != 0 && dead[owner] && locked == 0 -> /* look */
+        :: atomic {
+            granted[me] != 0 ->
+            mine = granted[me];
+            granted[me] = 0;
+            waits[me] = 0;
+            if
+            :: mine == mark && word != gone -> assert(inside == 0); inside = me + 1; break
+            :: else -> mine = 0; goto left /* broken before it heard of it */
+            fi
+        }
+        :: granted[me] == 0 && mark != 0 && nobodys && locked == 0 -> /* look */
             take_ledger();
             may_die();
             atomic {
                 if
-                :: mark != 0 && dead[owner] -> pass_on()
+                :: mark != 0 && nobodys -> pass_on()
                 :: else
                 fi;
                 leave_ledger()
@@ -185,7 +229,10 @@ asleep: do
         od;
 
 in:     may_die();
-        inside = 0;
+        if
+        :: atomic { inside == me + 1 -> inside = 0 }
+        :: else /* broken */
+        fi;
         may_die();
 
         /* unlock_fast */
@@ -207,7 +254,8 @@ in:     may_die();
                 leave_ledger()
             }
 #endif
-        fi
+        fi;
+left:   skip
     od;
     finished[me] = 1;
 over:

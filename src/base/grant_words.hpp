@@ -37,6 +37,13 @@ inline void end_word(spi::grant_word& word, std::uint64_t mark) noexcept {
         if (word.value.compare_exchange_weak(seen, w::with(seen, w::gone))) return;
 }
 
+// The claim is over, whatever its record says.
+inline bool is_gone(const spi::grant_word& word, std::uint64_t mark) noexcept {
+    using w = spi::grant_word;
+    const std::uint64_t seen = word.value.load(std::memory_order_acquire);
+    return w::mark_of(seen) == mark && w::condition_of(seen) == w::gone;
+}
+
 // Nobody is inside.
 inline bool is_idle(const spi::grant_word& word, std::uint64_t mark) noexcept {
     using w = spi::grant_word;

@@ -12,7 +12,7 @@
 //   - The counter of a grant is max(last + 1, wall time in us). The first part makes it rise while the state lives, the
 //     second after the state was lost.
 //   - An exclusive grant may have a word (spi::grant_word), by which its client keeps it after an unlock. A hold that is removed
-//     has its word ended first.
+//     has its word ended first. A hold whose word has ended is over: who ended it may have died before he removed it.
 //   - Ended claims are remembered for a while (ended_claims.hpp), so that a repeated release gets its first answer and
 //     a claim that arrives after its own release is not granted.
 //
@@ -94,6 +94,7 @@ struct kept_claim {
         return {.counter = counter, .lease = lease, .counted_from = counted_from(), .word = word, .mark = mark};
     }
     bool idle() const noexcept { return word && is_idle(*word, mark); }  // its client keeps it, and nobody is inside
+    bool over() const noexcept { return word && is_gone(*word, mark); }  // but its record is still there
     mortise::holder describe(spi::time_point now) const;
 };
 
@@ -220,8 +221,9 @@ public:
         grant_next(at, out);
     }
 
-    // Ends expired holds and grants what fits. Every request does this first.
+    // Ends holds that are over and grants what fits. Every request does this first.
     void settle(instant at, effects& out) {
+        carry_through(at, out);
         if (at.now >= kept().next_end())
             kept().remove_if([&](const auto& held) {
                 if (at.now < held.ends) return false;
@@ -292,6 +294,17 @@ private:
         remember(held.id, spi::release_answer::released, at.now);
         kept().remove(first);
         return true;
+    }
+
+    // What somebody began and did not live to finish. If he got as far as to remember the claim as ended, that is its end.
+    void carry_through(instant at, effects& out) {
+        const auto first = kept().first_holder();
+        if (!first) return;
+        const auto& held = kept().at(first);
+        if (!held.over()) return;
+        out.lost.push_back(notice_of(held));
+        if (kept().remembered(held.id, at.now) == nullptr) remember(held.id, spi::release_answer::released, at.now);
+        kept().remove(first);
     }
 
     void take_the_place_of(const claim_id& old, instant at) {

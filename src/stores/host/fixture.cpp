@@ -73,7 +73,7 @@ std::vector<spi::stored_claim> records_in(const std::string& directory) {
         const named_state state{in, name};
         const auto add = [&](block_number block, bool holds) {
             const base::kept_claim one = state.at(block);
-            if (now < one.ends && (one.detached || has_owner(*kept, state, block)))
+            if (now < one.ends && !one.over() && (one.detached || has_owner(*kept, state, block)))
                 all.push_back({name, one.id, holds, "block " + std::to_string(block)});
         };
         for (block_number c = state.first_holder(); c != 0; c = state.after(c)) add(c, true);

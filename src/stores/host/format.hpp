@@ -8,6 +8,7 @@
 
 #include <mortise/claim_id.hpp>
 #include <mortise/config.hpp>
+#include <mortise/spi/store.hpp>
 
 #include <algorithm>
 #include <array>
@@ -65,8 +66,12 @@ struct claim_block : block_head {
     std::uint16_t label_size;
     std::uint16_t host_size;
     char text[300];  // label, host
+    spi::grant_word word;
 
     static constexpr std::uint32_t detached = 1;
+    static constexpr std::uint32_t keeps = 2;  // it uses the word from its grant on
+
+    bool has_word() const noexcept { return (flags & keeps) != 0 && counter != 0; }
 };
 
 struct file_header {
@@ -98,8 +103,9 @@ struct file_header {
 namespace format {
 
 inline constexpr char magic[24] = "mortise host store\n";
-inline constexpr std::uint32_t version = 3;
-inline constexpr std::uint32_t convertible_version = 2;  // lacks the reader slot; converted once no process uses it
+inline constexpr std::uint32_t version = 4;
+// Without the reader slot (2) and the words of grants (3), whose places are zeros; converted once no process uses it.
+inline constexpr std::uint32_t oldest_convertible = 2;
 inline constexpr std::uint32_t block_size = 512;
 inline constexpr std::uint32_t wait_slot_count = 16384;
 inline constexpr std::uint32_t end_count = 4096;
@@ -115,6 +121,7 @@ inline constexpr std::uint64_t segment_size = std::uint64_t{blocks_per_segment} 
 inline constexpr std::uint64_t abandoned_at = block_size - 8;  // in a claim's block: the mark of an abandoned claim
 
 static_assert(sizeof(base::ended_claim) == 32);
+static_assert(sizeof(spi::grant_word) == 16 && std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(sizeof(name_block) <= abandoned_at && sizeof(claim_block) <= abandoned_at);
 static_assert(sizeof(file_header) <= wait_slots_at);
 
@@ -123,6 +130,10 @@ static_assert(sizeof(file_header) <= wait_slots_at);
 // A claim's id in one word: no two claims ever have the same id.
 inline std::uint64_t mark_of(const claim_id& id) noexcept {
     return (id.bits[0] ^ id.bits[1] * 0x9e3779b97f4a7c15u) | 1;
+}
+// The same in the 52 bits of a grant's word.
+inline std::uint64_t word_mark_of(const claim_id& id) noexcept {
+    return ((id.bits[0] * 0x9e3779b97f4a7c15u ^ id.bits[1]) >> spi::grant_word::mark_shift) | 1;
 }
 inline std::atomic<std::uint64_t>& abandoned_mark(block_head* in) noexcept {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(reinterpret_cast<unsigned char*>(in) + format::abandoned_at);

@@ -1,5 +1,6 @@
 #include "stores/host/host_store.hpp"
 
+#include "base/grant_words.hpp"
 #include "base/text.hpp"
 #include "stores/host/diagnostics.hpp"
 #include "stores/host/host_connection.hpp"
@@ -92,6 +93,7 @@ private:
     void look_around();
     void watch_files();
     bool still_in_place();
+    void lose(const own_claims::found& which);
     void abandon_claims();
 
     const mortise::promises promises_ = host_promises();
@@ -163,7 +165,7 @@ void host_store::notify(const std::string& name, const base::effects& out) {
 
 void host_store::notify_granted(const std::string& name, const base::effects::notice& what) {
     if (what.session == link_.session()) {
-        if (ours_.stops_waiting(what.id)) context_.events.granted(name, what.id, what.grant);
+        if (ours_.stops_waiting(what.id, what.grant)) context_.events.granted(name, what.id, what.grant);
     } else if (what.wait_slot == 0 || !wake_sleepers(link_.records().wait_slot(what.wait_slot))) {
         if (!is_alive(link_.records(), what.session) ||
             !link_.pipes().send(what.session, wake_pipes::message::granted)) {
@@ -203,6 +205,7 @@ void host_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_a
     }
     if (answer.is == queued) look_again(1);
     if (answer.is == queued || answer.is == granted) watch_files();
+    if (answer.is == granted) lose(ours_.taken());
     done(std::move(answer));
 }
 
@@ -263,7 +266,7 @@ spi::claim_answer host_store::ask(const spi::claim_request& wanted, milliseconds
                         if (result.is == busy || state.idle()) result = once();
                     }
                     if ((result.is == granted || result.is == queued) &&
-                        !ours_.note(wanted, state.hint(), result.is == queued)) {
+                        !ours_.note(wanted, state.hint(), result.is == queued, result.grant)) {
                         state.release(wanted.id, link_.session(), at, out);  // the client has just closed
                         return spi::claim_answer{.is = refused, .reason = errc::closed};
                     }
@@ -338,7 +341,7 @@ void host_store::list(spi::reply<spi::listing> done) {
             const named_state state{in, name};
             for (block_number c = state.first_holder(); c != 0; c = state.after(c)) {
                 const base::kept_claim held = state.at(c);
-                if (now < held.ends && (held.detached || has_owner(*records, state, c)))
+                if (now < held.ends && !held.idle() && !held.over() && (held.detached || has_owner(*records, state, c)))
                     all.holds.push_back(
                         {name, state.describe(c, now), state.capacity(), held.weight, state.waiting(), held.left(now)});
             }
@@ -418,10 +421,8 @@ std::size_t host_store::look(const own_claims::found& at_these, bool closely) {
         try {
             with(known.name, known.block, short_patience,
                  [&, &of = id](named_state& state, base::instant at, base::effects& out) {
-                     if (closely) {
-                         reap(state, at, out);
-                         state.settle(at, out);
-                     }
+                     if (closely) reap(state, at, out);
+                     state.settle(at, out);
                      if (const block_number mine = state.find_holder(of)) {
                          granted = state.at(mine).grant();
                      } else if (const block_number waits = state.find_waiter(of)) {
@@ -435,7 +436,7 @@ std::size_t host_store::look(const own_claims::found& at_these, bool closely) {
             best = std::min(best, pace_after_a_failure);
             continue;  // looked at again soon
         }
-        if (granted && ours_.stops_waiting(id)) context_.events.granted(known.name, id, *granted);
+        if (granted && ours_.stops_waiting(id, *granted)) context_.events.granted(known.name, id, *granted);
         if (lost && ours_.forget(id)) context_.events.lost(known.name, id);
     }
     return best;
@@ -448,10 +449,17 @@ bool host_store::still_in_place() {
         if (link_.is_open()) link_.records().check_in_place();
         return true;
     } catch (const std::exception&) {
-        for (const auto& one : ours_.all())
-            if (ours_.forget(one.first)) context_.events.lost(one.second.name, one.first);
+        const own_claims::found all = ours_.all();
+        for (const auto& [id, known] : all)
+            if (known.word) base::end_word(*known.word, known.mark);
+        lose(all);
         return false;
     }
+}
+
+void host_store::lose(const own_claims::found& which) {
+    for (const auto& [id, known] : which)
+        if (ours_.forget(id)) context_.events.lost(known.name, id);
 }
 
 // Unless a look is due before that anyhow.

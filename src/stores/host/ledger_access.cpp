@@ -1,5 +1,6 @@
 #include "stores/host/ledger_access.hpp"
 
+#include "base/grant_words.hpp"
 #include "stores/host/temporary_error.hpp"
 
 #include <mortise/error.hpp>
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace mortise::inline v0::stores::host {
@@ -72,8 +74,19 @@ ledger_access::~ledger_access() {
 // Nothing of it counts once something is wrong.
 void ledger_access::commit() noexcept {
     if (!sound()) return;
+    end_word();
     file_.commit();
     freed_ = false;
+}
+
+void ledger_access::end_with_commit(spi::grant_word& word, std::uint64_t mark) noexcept {
+    end_word();  // of another claim: a name has one at most
+    ending_ = &word;
+    ending_mark_ = mark;
+}
+
+void ledger_access::end_word() noexcept {
+    if (ending_ != nullptr) base::end_word(*std::exchange(ending_, nullptr), ending_mark_);
 }
 
 void ledger_access::commit_if_full() noexcept {

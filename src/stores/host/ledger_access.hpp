@@ -47,6 +47,9 @@ public:
     template <class Word>
     void set(Word& word, std::type_identity_t<Word> value) noexcept;
     void commit() noexcept;
+    // Ends the word of a holder with the commit that removes it. Not before: what is undone must leave the word as it was, since
+    // its owner may be inside. So only a death can come between the two, and who finds that carries it through.
+    void end_with_commit(spi::grant_word& word, std::uint64_t mark) noexcept;
     // Commits if the journal is getting full. Only where the state is consistent.
     void commit_if_full() noexcept;
 
@@ -75,12 +78,15 @@ public:
 
 private:
     void broken() noexcept;
+    void end_word() noexcept;
 
     ledger& of_;
     ledger_file& file_;
     std::unique_lock<std::mutex> threads_;
     bool reading_ = false;
     bool freed_ = false;  // since the last commit
+    spi::grant_word* ending_ = nullptr;
+    std::uint64_t ending_mark_ = 0;
 };
 
 inline name_block& ledger_access::name(block_number n) noexcept {

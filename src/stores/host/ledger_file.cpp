@@ -152,7 +152,7 @@ bool ledger_file::usable() const {
         fail(errc::unreachable, "'locks' was cut short; nothing can be read from it safely; move it away");
     };
     if (got < ssize_t{offsetof(file_header, block_size)}) cut_short();
-    if (found.version != version && found.version != convertible_version)
+    if (found.version > version || found.version < oldest_convertible)
         fail(errc::unreachable, "'locks' has format " + std::to_string(found.version) + ", this build reads format " +
                                     std::to_string(version) +
                                     (found.version > version ? "; use a newer build or another directory"

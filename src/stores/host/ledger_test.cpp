@@ -287,16 +287,18 @@ TEST_F(spoiled_ledger, foreign_is_refused) {
 
 TEST_F(spoiled_ledger, of_another_format_is_refused) {
     std::string other = whole_;
-    other[24] = 4;
-    expect_refusal(other, "has format 4, this build reads format 3; use a newer build");
+    other[24] = 5;
+    expect_refusal(other, "has format 5, this build reads format 4; use a newer build");
     other[24] = 1;
-    expect_refusal(other, "has format 1, this build reads format 3; move it away");
+    expect_refusal(other, "has format 1, this build reads format 4; move it away");
 }
 
-// Its claims are where they were; only a process of an older build would not know of reader_slot.
-TEST_F(spoiled_ledger, of_the_format_before_is_taken_over_unless_it_is_in_use) {
+// Its claims are where they were; only a process of an older build would not know of reader_slot, or of the words of grants.
+class spoiled_ledger_of_a_format_before : public spoiled_ledger, public ::testing::WithParamInterface<char> {};
+
+TEST_P(spoiled_ledger_of_a_format_before, is_taken_over_unless_it_is_in_use) {
     std::string older = whole_;
-    older[24] = 2;
+    older[24] = GetParam();
     std::ofstream{scratch_ / "locks", std::ios::binary | std::ios::trunc} << older;
     milestone sits;
     child user{[&] {
@@ -310,14 +312,17 @@ TEST_F(spoiled_ledger, of_the_format_before_is_taken_over_unless_it_is_in_use) {
         return 0;
     }};
     ASSERT_EQ(sits.await(), 'y');
-    expect_refusal(older, "is used by an older build (format 2)");
+    expect_refusal(older, "is used by an older build (format " + std::to_string(GetParam()) + ")");
     std::ofstream{scratch_ / "locks", std::ios::binary | std::ios::trunc} << older;
     user.kill();
     const auto kept = open();
-    EXPECT_EQ(bytes_of(scratch_ / "locks")[24], 3);
+    EXPECT_EQ(bytes_of(scratch_ / "locks")[24], 4);
     ledger_access in{*kept};
     EXPECT_EQ(numbers(in, "x"), std::vector<std::uint64_t>{1});
+    EXPECT_FALSE(in.claim(in.name(in.find("x")).holders.first).has_word());
 }
+INSTANTIATE_TEST_SUITE_P(formats, spoiled_ledger_of_a_format_before, ::testing::Values(2, 3),
+                         [](const auto& one) { return std::to_string(one.param); });
 
 TEST_F(spoiled_ledger, that_is_a_link_or_a_directory_is_refused) {
     std::filesystem::rename(scratch_ / "locks", scratch_ / "elsewhere");

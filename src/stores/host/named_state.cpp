@@ -55,7 +55,7 @@ std::size_t named_state::place_of(block_number n, std::size_t most) const noexce
 }
 
 base::kept_claim named_state::at(block_number n) const {
-    const claim_block& b = in_.claim(n);
+    claim_block& b = in_.claim(n);
     base::kept_claim c;
     c.id = b.id;
     c.session = b.session;
@@ -63,6 +63,11 @@ base::kept_claim named_state::at(block_number n) const {
     c.wait_slot = b.wait_slot;
     c.instead_of = b.instead_of;
     c.detached = (b.flags & claim_block::detached) != 0;
+    c.keeps = (b.flags & claim_block::keeps) != 0;
+    if (b.has_word()) {
+        c.word = &b.word;  // the mapping lasts
+        c.mark = word_mark_of(b.id);
+    }
     if (b.lease != 0) c.lease = spi::duration{b.lease};
     c.counter = b.counter;
     c.since = at_count(b.since);
@@ -77,7 +82,7 @@ mortise::holder named_state::describe(block_number n, spi::time_point now) const
     who.label.assign(b.text, label);
     who.host.assign(b.text + label, std::min<std::size_t>(b.host_size, sizeof b.text - label));
     who.pid = b.pid;
-    who.held_for = now - at_count(b.since);
+    who.held_for = now - std::clamp(at(n).since_now(), spi::time_point{}, now);
     who.token = token::of(b.counter, 0);
     return who;
 }
@@ -96,7 +101,8 @@ block_number named_state::write(const base::kept_claim& c) {
     b.weight = c.weight;
     b.wait_slot = c.wait_slot;
     b.instead_of = c.instead_of;
-    b.flags = c.detached ? claim_block::detached : 0;
+    const bool may_keep = c.keeps && !c.lease && !c.detached && !c.replaces();
+    b.flags = (c.detached ? claim_block::detached : 0) | (may_keep ? claim_block::keeps : 0);
     b.pid = c.from ? static_cast<std::int32_t>(c.from->pid) : 0;
     b.lease = c.lease ? c.lease->count() : 0;
     b.counter = c.counter;
@@ -111,11 +117,19 @@ block_number named_state::write(const base::kept_claim& c) {
 }
 
 void named_state::now_holds(block_number n) noexcept {
-    const claim_block& b = in_.claim(n);
+    claim_block& b = in_.claim(n);
     in_.append(name().holders, n);
     in_.set(name().used, name().used + b.weight);
     if (b.ends < name().next_end) in_.set(name().next_end, b.ends);
+    if (b.has_word()) give_word(b);
     in_.commit_if_full();
+}
+
+// Without the journal: nobody looks at it before the commit.
+void named_state::give_word(claim_block& b) noexcept {
+    using w = spi::grant_word;
+    b.word.since.store(0, std::memory_order_relaxed);
+    b.word.value.store(w::of(word_mark_of(b.id), 0, waiting() > 0 ? w::wanted : w::busy));
 }
 
 spi::grant named_state::hold(const base::kept_claim& granted) {
@@ -156,7 +170,8 @@ void named_state::extend(block_number n, spi::duration lease, spi::time_point en
 }
 
 void named_state::remove(block_number n) noexcept {
-    const claim_block& b = in_.claim(n);
+    claim_block& b = in_.claim(n);
+    if (b.has_word()) in_.end_with_commit(b.word, word_mark_of(b.id));
     in_.unlink(name().holders, n);
     in_.set(name().used, name().used - b.weight);
     if (b.ends == name().next_end && b.lease != 0) find_next_end();

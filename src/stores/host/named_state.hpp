@@ -74,6 +74,7 @@ private:
     name_block& name() const noexcept { return in_.name(at_); }
     block_number write(const base::kept_claim& c);
     void now_holds(block_number n) noexcept;
+    void give_word(claim_block& b) noexcept;
     void find_next_end() noexcept;
 
     ledger_access& in_;

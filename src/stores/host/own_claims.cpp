@@ -5,12 +5,21 @@
 
 namespace mortise::inline v0::stores::host {
 
-bool own_claims::note(const spi::claim_request& wanted, block_number block, bool waits) {
+bool own_claims::own_claim::taken() const noexcept {
+    using w = spi::grant_word;
+    if (!word) return false;
+    const std::uint64_t seen = word->value.load();
+    return w::mark_of(seen) != mark || w::condition_of(seen) == w::gone;
+}
+
+bool own_claims::note(const spi::claim_request& wanted, block_number block, bool waits, const spi::grant& given) {
     std::scoped_lock guard{mutex_};
     if (closed_) return false;
     const auto [it, fresh] = all_.try_emplace(wanted.id);
     it->second.wait_slot = wanted.wait_slot;
     it->second.waits = waits;
+    it->second.word = given.word;
+    it->second.mark = given.mark;
     if (fresh) it->second.name = wanted.name;
     if (block != 0) it->second.block = block;
     if (waits && wanted.wait_slot != 0) {
@@ -21,10 +30,12 @@ bool own_claims::note(const spi::claim_request& wanted, block_number block, bool
     return true;
 }
 
-bool own_claims::stops_waiting(const claim_id& id) {
+bool own_claims::stops_waiting(const claim_id& id, const spi::grant& given) {
     std::scoped_lock guard{mutex_};
     const auto it = all_.find(id);
     if (it == all_.end() || !std::exchange(it->second.waits, false)) return false;
+    it->second.word = given.word;
+    it->second.mark = given.mark;
     if (const auto at = wait_slots_.find(it->second.wait_slot); at != wait_slots_.end() && at->second == id)
         wait_slots_.erase(at);
     return true;
@@ -64,6 +75,15 @@ auto own_claims::at_wait_slot(std::uint32_t wait_slot) -> found {
     const auto at = wait_slots_.find(wait_slot);
     const auto it = at == wait_slots_.end() ? all_.end() : all_.find(at->second);
     return it == all_.end() ? found{} : found{*it};
+}
+
+auto own_claims::taken() -> found {
+    found some;
+    std::scoped_lock guard{mutex_};
+    if (all_.size() < search_at_) return some;
+    std::ranges::copy_if(all_, std::back_inserter(some), [](const auto& one) { return one.second.taken(); });
+    search_at_ = few + 2 * (all_.size() - some.size());
+    return some;
 }
 
 void own_claims::repeat_later(failed_release which) {

@@ -9,6 +9,7 @@
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -26,18 +27,25 @@ public:
         std::uint32_t wait_slot = 0;
         block_number block = 0;
         bool waits = false;
+        spi::grant_word* word = nullptr;
+        std::uint64_t mark = 0;
+
+        bool taken() const noexcept;  // its word has ended
     };
     using found = std::vector<std::pair<const claim_id, own_claim>>;
 
-    // Before anybody else can do anything to it. False: the client has left.
-    bool note(const spi::claim_request& wanted, block_number block, bool waits);
-    bool stops_waiting(const claim_id& id);  // true: it did wait
+    // Before anybody else can do anything to it. The grant is empty while it waits. False: the client has left.
+    bool note(const spi::claim_request& wanted, block_number block, bool waits, const spi::grant& given);
+    bool stops_waiting(const claim_id& id, const spi::grant& given);  // true: it did wait
     std::optional<own_claim> find(const claim_id& id);
     std::optional<own_claim> forget(const claim_id& id);
 
     found all();
     found waiting();
     found at_wait_slot(std::uint32_t wait_slot);  // the one that waits there
+
+    // Who takes a grant that is kept idle announces it to nobody. So those are searched for whenever the claims have doubled.
+    found taken();
 
     // Releases that failed.
     struct failed_release {
@@ -54,10 +62,13 @@ public:
     void close() noexcept;
 
 private:
+    static constexpr std::size_t few = 64;
+
     std::mutex mutex_;
     std::unordered_map<claim_id, own_claim> all_;
     std::unordered_map<std::uint32_t, claim_id> wait_slots_;  // of those that wait
     std::vector<failed_release> to_repeat_;
+    std::size_t search_at_ = few;
     bool closed_ = false;
 };
 
