@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <set>
 
 namespace mortise::inline v0::stores::host {
@@ -94,6 +95,7 @@ private:
     void watch_files();
     bool still_in_place();
     void lose(const own_claims::found& which);
+    void lose_taken();
     void abandon_claims();
 
     const mortise::promises promises_ = host_promises();
@@ -205,7 +207,7 @@ void host_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_a
     }
     if (answer.is == queued) look_again(1);
     if (answer.is == queued || answer.is == granted) watch_files();
-    if (answer.is == granted) lose(ours_.taken());
+    if (answer.is == granted) lose_taken();
     done(std::move(answer));
 }
 
@@ -454,6 +456,13 @@ bool host_store::still_in_place() {
             if (known.word) base::end_word(*known.word, known.mark);
         lose(all);
         return false;
+    }
+}
+
+void host_store::lose_taken() {
+    try {
+        lose(ours_.taken());
+    } catch (const std::bad_alloc&) {  // the next claim tries again
     }
 }
 
