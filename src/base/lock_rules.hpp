@@ -72,7 +72,6 @@ struct kept_claim {
     spi::time_point since{};
     spi::time_point ends = spi::time_point::max();
     spi::grant_word* word = nullptr;
-    std::uint64_t mark = 0;
 
     static kept_claim of(const spi::claim_request& wanted, std::uint64_t session,
                          std::shared_ptr<const whereabouts> from);
@@ -91,10 +90,10 @@ struct kept_claim {
         return lease ? std::optional(ends - now) : std::nullopt;
     }
     spi::grant grant() const {
-        return {.counter = counter, .lease = lease, .counted_from = counted_from(), .word = word, .mark = mark};
+        return {.counter = counter, .lease = lease, .counted_from = counted_from(), .word = word};
     }
-    bool idle() const noexcept { return word && is_idle(*word, mark); }  // its client keeps it, and nobody is inside
-    bool over() const noexcept { return word && is_gone(*word, mark); }  // but its record is still there
+    bool idle() const noexcept { return word && is_idle(*word, id); }  // its client keeps it, and nobody is inside
+    bool over() const noexcept { return word && is_gone(*word, id); }  // but its record is still there
     mortise::holder describe(spi::time_point now) const;
 };
 
@@ -289,7 +288,7 @@ private:
         const auto first = kept().first_holder();  // what can be kept has the whole capacity
         if (!first) return false;
         const auto& held = kept().at(first);
-        if (!held.word || !(waits ? take_or_want(*held.word, held.mark) : take_if_idle(*held.word, held.mark)))
+        if (!held.word || !(waits ? take_or_want(*held.word, held.id) : take_if_idle(*held.word, held.id)))
             return false;
         remember(held.id, spi::release_answer::released, at.now);
         kept().remove(first);
@@ -354,11 +353,7 @@ private:
     static effects::notice notice_of(const auto& held) {
         return {held.session,
                 held.id,
-                {.counter = held.counter,
-                 .lease = held.lease,
-                 .counted_from = held.since,
-                 .word = held.word,
-                 .mark = held.mark},
+                {.counter = held.counter, .lease = held.lease, .counted_from = held.since, .word = held.word},
                 held.wait_slot};
     }
 

@@ -27,12 +27,10 @@ auto lock_state::find_counter(std::uint64_t counter) const noexcept -> holder_sp
 
 spi::grant lock_state::hold(kept_claim&& granted) {
     if (granted.keeps) {
-        const word_pool::loan fresh = word_pool::take();
-        granted.word = fresh.word;
-        granted.mark = fresh.mark;
+        granted.word = word_pool::take();
         granted.word->since = granted.since.time_since_epoch().count();
-        granted.word->value =
-            spi::grant_word::of(granted.mark, 0, waiting() > 0 ? spi::grant_word::wanted : spi::grant_word::busy);
+        granted.word->value = spi::grant_word::of(spi::grant_word::mark_of(granted.id), 0,
+                                                  waiting() > 0 ? spi::grant_word::wanted : spi::grant_word::busy);
     }
     used_ += granted.weight;
     next_end_ = std::min(next_end_, granted.ends);
@@ -89,7 +87,7 @@ void lock_state::leave(waiter_spot spot) {
 
 void lock_state::take_out(std::size_t index) {
     if (const kept_claim& gone = holders_[index]; gone.word != nullptr) {
-        end_word(*gone.word, gone.mark);
+        end_word(*gone.word, gone.id);
         word_pool::give(gone.word);
     }
     used_ -= holders_[index].weight;

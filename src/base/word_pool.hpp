@@ -6,23 +6,16 @@
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
 
-#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <vector>
 
 namespace mortise::inline v0::base {
 
-// A client may look at its word at any time, also after its grant has ended. So a word is never freed: it goes to another
-// grant, with another mark.
+// A client may look at its word at any time, also after its grant has ended. So a word is never freed: it goes to another grant.
 class word_pool {
 public:
-    struct loan {
-        spi::grant_word* word = nullptr;
-        std::uint64_t mark = 0;
-    };
-
-    static loan take() {
+    static spi::grant_word* take() {
         word_pool& mine = here();
         std::scoped_lock guard{mine.mutex_};
         if (mine.spare_.empty()) {
@@ -32,7 +25,7 @@ public:
         }
         spi::grant_word* const word = mine.spare_.back();
         mine.spare_.pop_back();
-        return {word, ++mine.last_mark_};
+        return word;
     }
     static void give(spi::grant_word* word) noexcept {
         word_pool& mine = here();
@@ -49,7 +42,6 @@ private:
     std::mutex mutex_;
     std::deque<spi::grant_word> all_;
     std::vector<spi::grant_word*> spare_;
-    std::uint64_t last_mark_ = 0;
 };
 
 }  // namespace mortise::inline v0::base

@@ -592,10 +592,7 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
     c->asked.reset();
     c->in_flight.store(false, std::memory_order_release);
     c->is = cohort::state::held;
-    if (c->shareable) {
-        c->word = given.word;
-        c->mark = given.mark;
-    }
+    if (c->shareable) c->word = given.word;
     if (const auto old = std::exchange(c->instead_of, nullptr)) {
         // Its place was taken: it ends, and the store knows.
         old->replaced_by.reset();
@@ -637,7 +634,7 @@ bool claim_table::take_kept(std::shared_ptr<cohort> c, std::shared_ptr<claimant>
 // A grant that is kept, and not wanted any more.
 bool claim_table::give_up_kept(std::shared_ptr<cohort> c, actions& todo) {
     if (!c->nobody_inside()) return false;
-    if (base::take_if_idle(*c->word, c->mark)) {
+    if (base::take_if_idle(*c->word, c->id)) {
         todo.release = {end(c), release_log::ticket(releases_)};
     } else if (c->nobody_inside()) {
         end(c);  // the store has ended it
@@ -718,7 +715,7 @@ std::shared_ptr<cohort> claim_table::end(const std::shared_ptr<cohort>& c) {
     c->invalid();
     if (c->word) {
         c->turn = c->latest_turn();
-        base::end_word(*c->word, c->mark);
+        base::end_word(*c->word, c->id);
     }
     shard_of(c->terms.name_hash).look_at(*c, spi::time_point::max());
     auto ended = shard_of(c->terms.name_hash).erase(*c);

@@ -14,14 +14,14 @@ bool cohort::would_queue() const {
 
 auto cohort::enter(bool waits, spi::time_point now) noexcept -> entry {
     std::uint64_t seen = word->value.load(std::memory_order_acquire);
-    while (word_t::mark_of(seen) == mark) {
+    while (word_t::mark_of(seen) == mark()) {
         std::uint64_t next = seen;
         entry found = entry::in_use;
         switch (word_t::condition_of(seen)) {
             case word_t::idle:
                 found = word_t::turn_of(seen) < mortise::token::most_turns && now < valid_until.load() ? entry::taken
                                                                                                        : entry::too_old;
-                next = found == entry::taken ? word_t::of(mark, word_t::turn_of(seen) + 1u, word_t::busy)
+                next = found == entry::taken ? word_t::of(mark(), word_t::turn_of(seen) + 1u, word_t::busy)
                                              : word_t::with(seen, word_t::gone);
                 break;
             case word_t::busy:
@@ -40,14 +40,14 @@ auto cohort::enter(bool waits, spi::time_point now) noexcept -> entry {
 void cohort::want() noexcept {
     if (!word) return;
     std::uint64_t seen = word->value.load(std::memory_order_acquire);
-    while (word_t::mark_of(seen) == mark && word_t::condition_of(seen) == word_t::busy)
+    while (word_t::mark_of(seen) == mark() && word_t::condition_of(seen) == word_t::busy)
         if (word->value.compare_exchange_weak(seen, word_t::with(seen, word_t::wanted))) return;
 }
 
 bool cohort::nobody_inside() const noexcept {
     if (!word) return false;
     const std::uint64_t seen = word->value.load(std::memory_order_acquire);
-    const auto condition = word_t::mark_of(seen) == mark ? word_t::condition_of(seen) : word_t::gone;
+    const auto condition = word_t::mark_of(seen) == mark() ? word_t::condition_of(seen) : word_t::gone;
     if (condition == word_t::idle) return true;
     return condition == word_t::gone && holder && holder->is.load(std::memory_order_acquire) == claimant::phase::kept;
 }
@@ -55,9 +55,9 @@ bool cohort::nobody_inside() const noexcept {
 bool cohort::next_turn(bool wanted) noexcept {
     if (!word) return ++turn, true;
     std::uint64_t seen = word->value.load(std::memory_order_acquire);
-    while (word_t::mark_of(seen) == mark && word_t::condition_of(seen) != word_t::gone) {
+    while (word_t::mark_of(seen) == mark() && word_t::condition_of(seen) != word_t::gone) {
         const bool still = wanted || word_t::condition_of(seen) == word_t::wanted;
-        const auto next = word_t::of(mark, word_t::turn_of(seen) + 1u, still ? word_t::wanted : word_t::busy);
+        const auto next = word_t::of(mark(), word_t::turn_of(seen) + 1u, still ? word_t::wanted : word_t::busy);
         if (word->value.compare_exchange_weak(seen, next)) return true;
     }
     return false;
@@ -66,7 +66,7 @@ bool cohort::next_turn(bool wanted) noexcept {
 std::uint16_t cohort::latest_turn() const noexcept {
     if (!word) return turn;
     const std::uint64_t seen = word->value.load(std::memory_order_acquire);
-    return word_t::mark_of(seen) == mark ? word_t::turn_of(seen) : turn;
+    return word_t::mark_of(seen) == mark() ? word_t::turn_of(seen) : turn;
 }
 
 bool claimant::keep(spi::time_point now) noexcept {
@@ -75,8 +75,8 @@ bool claimant::keep(spi::time_point now) noexcept {
         now >= cohort->valid_until.load(std::memory_order_acquire))
         return false;
     is.store(phase::kept, std::memory_order_release);
-    std::uint64_t seen = word_t::of(cohort->mark, turn, word_t::busy);
-    if (word->value.compare_exchange_strong(seen, word_t::of(cohort->mark, turn, word_t::idle))) return true;
+    std::uint64_t seen = word_t::of(cohort->mark(), turn, word_t::busy);
+    if (word->value.compare_exchange_strong(seen, word_t::of(cohort->mark(), turn, word_t::idle))) return true;
     is.store(phase::holding, std::memory_order_release);
     return false;
 }
@@ -84,8 +84,8 @@ bool claimant::keep(spi::time_point now) noexcept {
 bool claimant::take_again(spi::time_point now) noexcept {
     spi::grant_word& word = *cohort->word;
     if (now >= cohort->valid_until.load(std::memory_order_acquire)) return false;
-    std::uint64_t seen = word_t::of(cohort->mark, turn, word_t::idle);
-    if (!word.value.compare_exchange_strong(seen, word_t::of(cohort->mark, turn + 1u, word_t::busy))) return false;
+    std::uint64_t seen = word_t::of(cohort->mark(), turn, word_t::idle);
+    if (!word.value.compare_exchange_strong(seen, word_t::of(cohort->mark(), turn + 1u, word_t::busy))) return false;
     ++turn;
     since.store(now, std::memory_order_relaxed);
     word.since.store(now.time_since_epoch().count(), std::memory_order_relaxed);

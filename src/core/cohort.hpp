@@ -111,6 +111,7 @@ public:
     bool nobody_inside() const noexcept;   // it is kept, or was when the store ended it
     bool next_turn(bool wanted) noexcept;  // for the next in line. False: the store has ended the claim
     std::uint16_t latest_turn() const noexcept;
+    std::uint64_t mark() const noexcept { return spi::grant_word::mark_of(id); }
 
     call_queue line;                   // calls waiting for their turn
     std::shared_ptr<claimant> holder;  // the call whose turn it is, until its hold or the claim ends
@@ -120,7 +121,6 @@ public:
     std::uint64_t counter = 0;
     std::atomic<boot_clock::time_point> valid_until{boot_clock::time_point::min()};
     spi::grant_word* word = nullptr;  // none: every unlock comes to the table
-    std::uint64_t mark = 0;           // of the word
 
     spi::time_point look_due{};   // these are the look_queue's
     std::uint32_t look_slot = 0;  // from 1; 0: not in it

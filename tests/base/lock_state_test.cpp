@@ -349,14 +349,13 @@ TEST_F(lock_state_test, a_holder_released_by_somebody_else_is_told) {
     EXPECT_EQ(told.lost[0].session, 1u);
 }
 
-// Found by id, not one by one, and still right when they come and go in any order.
 // As if it had been ended by somebody who did not come to remove it.
 TEST_F(lock_state_test, a_hold_whose_word_has_ended_is_over) {
     const auto kept = state.claim({.id = id(1), .session = 1, .keeps = true}, 1, true, now, told);
     ASSERT_TRUE(kept.grant.word);
     claim(2);
     EXPECT_THAT(holders(), ElementsAre(1));
-    end_word(*kept.grant.word, kept.grant.mark);
+    end_word(*kept.grant.word, id(1));
     told = {};
     state.settle(now, told);
     EXPECT_THAT(holders(), ElementsAre(2));
@@ -365,6 +364,7 @@ TEST_F(lock_state_test, a_hold_whose_word_has_ended_is_over) {
     EXPECT_EQ(release(1), release_answer::released);
 }
 
+// Found by id, not one by one, and still right when they come and go in any order.
 TEST_F(lock_state_test, many_holders_of_one_name_come_and_go) {
     const terms permit{.capacity = 1000};
     for (std::uint64_t n = 1; n <= 1000; ++n) ASSERT_EQ(claim(n, permit).is, verdict::granted);

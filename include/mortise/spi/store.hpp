@@ -61,7 +61,8 @@ using reply = unique_function<void(Answer)>;
 //
 // The store changes it under the lock that guards the claim, and the word before its record: from `idle` to `gone` for every
 // request that the claim is in the way of, from `busy` to `wanted` when a claim begins to wait, to `gone` whenever the claim ends.
-// Each change is a compare-and-swap. The word has a mark, so that no swap meets the word of another claim at the same place.
+// Each change is a compare-and-swap. The word has the mark of the claim's id, so that no swap meets the word of another claim at the
+// same place.
 // The memory stays while the store lives.
 struct grant_word {
     enum condition : std::uint64_t { busy, idle, wanted, gone };
@@ -73,6 +74,9 @@ struct grant_word {
         return mark << mark_shift | turn << turn_shift | is;
     }
     static constexpr std::uint64_t mark_of(std::uint64_t value) noexcept { return value >> mark_shift; }
+    static constexpr std::uint64_t mark_of(const claim_id& id) noexcept {
+        return ((id.bits[0] * 0x9e3779b97f4a7c15u ^ id.bits[1]) >> mark_shift) | 1;
+    }
     static constexpr std::uint16_t turn_of(std::uint64_t value) noexcept {
         return static_cast<std::uint16_t>(value >> turn_shift & token::most_turns);
     }
@@ -125,9 +129,8 @@ struct grant {
     // client.
     std::optional<duration> grace{};
 
-    // Of an exclusive claim that `keeps`: what the client may keep it by, and its mark. None: it may not.
+    // Of an exclusive claim that `keeps`: what the client may keep it by. None: it may not.
     grant_word* word = nullptr;
-    std::uint64_t mark = 0;
 };
 
 // What the store knows about a claim that was not granted.

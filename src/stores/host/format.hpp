@@ -131,10 +131,6 @@ static_assert(sizeof(file_header) <= wait_slots_at);
 inline std::uint64_t mark_of(const claim_id& id) noexcept {
     return (id.bits[0] ^ id.bits[1] * 0x9e3779b97f4a7c15u) | 1;
 }
-// The same in the 52 bits of a grant's word.
-inline std::uint64_t word_mark_of(const claim_id& id) noexcept {
-    return ((id.bits[0] * 0x9e3779b97f4a7c15u ^ id.bits[1]) >> spi::grant_word::mark_shift) | 1;
-}
 inline std::atomic<std::uint64_t>& abandoned_mark(block_head* in) noexcept {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(reinterpret_cast<unsigned char*>(in) + format::abandoned_at);
 }

@@ -453,7 +453,7 @@ bool host_store::still_in_place() {
     } catch (const std::exception&) {
         const own_claims::found all = ours_.all();
         for (const auto& [id, known] : all)
-            if (known.word) base::end_word(*known.word, known.mark);
+            if (known.word) base::end_word(*known.word, id);
         lose(all);
         return false;
     }

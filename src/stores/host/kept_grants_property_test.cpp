@@ -30,6 +30,14 @@ using namespace std::chrono_literals;
 using namespace mortise::testing;
 using histories::dice;
 using w = spi::grant_word;
+
+// A grant, and the mark that its word had then.
+struct granted_word : spi::grant {
+    granted_word() = default;
+    granted_word(const spi::grant& given)  // NOLINT(google-explicit-constructor)
+        : spi::grant(given), mark(given.word != nullptr ? spi::grant_word::mark_of(given.word->value.load()) : 0) {}
+    std::uint64_t mark = 0;
+};
 using is = spi::claim_answer::verdict;
 
 struct tally {
@@ -61,7 +69,7 @@ private:
         std::uint64_t session = 0;
         claim_id id{};
         enum { out, waits, inside, keeps } is = out;
-        spi::grant mine{};
+        granted_word mine{};
     };
 
     void step() {
@@ -178,7 +186,7 @@ private:
                 ++counted_.deaths;
                 // A client that dies is dropped; here another one died, in the same place.
                 if (before.word && holds != before.id && dice_.one_in(2)) {
-                    base::end_word(*before.word, before.mark);
+                    base::end_word(*before.word, before.id);
                     lose(before.id);
                 }
             }

@@ -32,17 +32,25 @@ using namespace mortise::testing;
 using enum spi::claim_answer::verdict;
 using w = spi::grant_word;
 
-bool swap(const spi::grant& mine, w::condition from, w::condition to) {
+// A grant, and the mark that its word had then.
+struct kept : spi::grant {
+    kept() = default;
+    kept(const spi::grant& given)  // NOLINT(google-explicit-constructor)
+        : spi::grant(given), mark(given.word != nullptr ? spi::grant_word::mark_of(given.word->value.load()) : 0) {}
+    std::uint64_t mark = 0;
+};
+
+bool swap(const kept& mine, w::condition from, w::condition to) {
     std::uint64_t expected = w::of(mine.mark, 0, from);
     return mine.word->value.compare_exchange_strong(expected, w::of(mine.mark, 0, to));
 }
-bool unlock(const spi::grant& mine) {
+bool unlock(const kept& mine) {
     return swap(mine, w::busy, w::idle);
 }
-bool lock_again(const spi::grant& mine) {
+bool lock_again(const kept& mine) {
     return swap(mine, w::idle, w::busy);
 }
-std::uint64_t word_of(const spi::grant& mine, w::condition is) {
+std::uint64_t word_of(const kept& mine, w::condition is) {
     return w::of(mine.mark, 0, is);
 }
 
@@ -97,12 +105,12 @@ protected:
 };
 
 TEST_F(kept_grants, one_that_is_idle_is_taken_by_the_next_who_asks) {
-    const spi::grant mine = one_.grant("x");
+    const kept mine = one_.grant("x");
     EXPECT_EQ(mine.word->value, word_of(mine, w::busy));
     ASSERT_TRUE(unlock(mine));
     ASSERT_TRUE(lock_again(mine));
     ASSERT_TRUE(unlock(mine));
-    const spi::grant its = other_.grant("x");
+    const kept its = other_.grant("x");
     EXPECT_GT(its.counter, mine.counter);
     EXPECT_FALSE(lock_again(mine));
     EXPECT_EQ(one_.release("x", one_.last), spi::release_answer::released) << "it was over as if released";
@@ -110,7 +118,7 @@ TEST_F(kept_grants, one_that_is_idle_is_taken_by_the_next_who_asks) {
 }
 
 TEST_F(kept_grants, one_in_use_is_wanted_by_who_waits_and_not_by_who_only_tries) {
-    const spi::grant mine = one_.grant("x");
+    const kept mine = one_.grant("x");
     EXPECT_EQ(other_.claim({.name = "x", .id = claim_id::random()}).is, busy);
     EXPECT_EQ(mine.word->value, word_of(mine, w::busy));
     const claim_id waits = claim_id::random();
@@ -126,7 +134,7 @@ TEST_F(kept_grants, one_in_use_is_wanted_by_who_waits_and_not_by_who_only_tries)
 }
 
 TEST_F(kept_grants, one_that_was_waited_for_is_wanted_if_others_wait_still) {
-    const spi::grant mine = one_.grant("x");
+    const kept mine = one_.grant("x");
     ASSERT_TRUE(mine.word);
     const claim_id second = claim_id::random();
     EXPECT_EQ(other_.claim({.name = "x", .id = second, .queue = true}).is, queued);
@@ -138,12 +146,12 @@ TEST_F(kept_grants, one_that_was_waited_for_is_wanted_if_others_wait_still) {
 }
 
 TEST_F(kept_grants, the_next_one_in_the_same_block_has_another_mark) {
-    const spi::grant mine = one_.grant("x");
+    const kept mine = one_.grant("x");
     ASSERT_TRUE(unlock(mine));
     std::set<std::uint64_t> marks{mine.mark};
     int in_the_same_block = 0;
     for (int n = 0; n < 100; ++n) {
-        const spi::grant its = other_.grant("x");
+        const kept its = other_.grant("x");
         EXPECT_TRUE(marks.insert(its.mark).second);
         in_the_same_block += its.word == mine.word;
         EXPECT_FALSE(lock_again(mine));
@@ -166,7 +174,7 @@ TEST_F(kept_grants, only_an_exclusive_claim_without_a_lease_that_asks_for_it_has
     EXPECT_FALSE(has_word({.name = "y", .id = claim_id::random(), .lease = 10s}));
     EXPECT_FALSE(has_word({.name = "y", .id = claim_id::random(), .lease = 10s, .kept_by = kept_by::lease}));
 
-    const spi::grant mine = one_.grant("x");
+    const kept mine = one_.grant("x");
     const claim_id follows = claim_id::random();
     const spi::claim_answer exchanged = one_.claim({.name = "x", .id = follows, .instead_of = one_.last});
     ASSERT_EQ(exchanged.is, granted);
@@ -175,7 +183,7 @@ TEST_F(kept_grants, only_an_exclusive_claim_without_a_lease_that_asks_for_it_has
 }
 
 TEST_F(kept_grants, one_that_is_idle_is_in_no_other_kinds_way) {
-    const spi::grant mine = one_.grant("x");
+    const kept mine = one_.grant("x");
     EXPECT_EQ(other_.claim({.name = "x", .id = claim_id::random(), .capacity = 5}).reason, errc::kind_mismatch);
     ASSERT_TRUE(unlock(mine));
     EXPECT_EQ(other_.claim({.name = "x", .id = claim_id::random(), .capacity = 5}).is, granted);
@@ -183,7 +191,7 @@ TEST_F(kept_grants, one_that_is_idle_is_in_no_other_kinds_way) {
 }
 
 TEST_F(kept_grants, one_that_is_idle_is_on_record_and_not_listed) {
-    const spi::grant mine = one_.grant("x");
+    const kept mine = one_.grant("x");
     EXPECT_EQ(one_.list().size(), 1u);
     ASSERT_TRUE(unlock(mine));
     EXPECT_TRUE(one_.list().empty());
@@ -198,7 +206,7 @@ TEST_F(kept_grants, one_that_is_idle_is_on_record_and_not_listed) {
 }
 
 TEST_F(kept_grants, one_that_is_locked_again_is_held_since_then) {
-    const spi::grant mine = one_.grant("x");
+    const kept mine = one_.grant("x");
     std::this_thread::sleep_for(50ms);
     const auto held_for = [&] { return other_.list().at(0).holder.held_for; };
     EXPECT_GE(held_for(), 50ms);
@@ -213,7 +221,7 @@ TEST_F(kept_grants, one_that_is_locked_again_is_held_since_then) {
 }
 
 TEST_F(kept_grants, one_that_is_broken_is_over_for_its_owner) {
-    const spi::grant mine = one_.grant("x");
+    const kept mine = one_.grant("x");
     spi::break_answer said{};
     other_.store().break_hold({.name = "x", .counter = mine.counter}, [&](spi::break_answer answer) { said = answer; });
     EXPECT_EQ(said, spi::break_answer::broken);
@@ -234,7 +242,7 @@ TEST_F(kept_grants, that_others_took_are_forgotten_some_time) {
 
 TEST_F(kept_grants, one_of_a_client_that_leaves_is_free) {
     std::optional<party> leaving{std::in_place, url_};
-    const spi::grant mine = leaving->grant("x");
+    const kept mine = leaving->grant("x");
     leaving.reset();
     EXPECT_EQ(mine.word->value, word_of(mine, w::gone));
     other_.grant("x");
@@ -243,13 +251,13 @@ TEST_F(kept_grants, one_of_a_client_that_leaves_is_free) {
 TEST_F(kept_grants, one_that_a_stopped_process_keeps_idle_keeps_nobody_out) {
     child keeps{[&] {
         party own{url_};
-        const spi::grant mine = own.grant("x");
+        const kept mine = own.grant("x");
         if (!unlock(mine)) return 1;
         ::raise(SIGSTOP);
         return lock_again(mine) ? 2 : 0;
     }};
     ASSERT_TRUE(keeps.stopped());
-    const spi::grant its = other_.grant("x");
+    const kept its = other_.grant("x");
     keeps.tell(SIGCONT);
     EXPECT_EQ(keeps.wait(), 0);
     EXPECT_EQ(its.word->value, word_of(its, w::busy));
@@ -259,20 +267,20 @@ TEST_F(kept_grants, one_of_a_killed_process_is_free_whatever_its_word_says) {
     for (const w::condition last : {w::busy, w::idle, w::wanted, w::gone}) {
         child keeps{[&] {
             party own{url_};
-            const spi::grant mine = own.grant("x");
+            const kept mine = own.grant("x");
             mine.word->value = word_of(mine, last);
             ::raise(SIGKILL);
             return 0;
         }};
         ASSERT_EQ(keeps.wait(), -SIGKILL);
-        const spi::grant its = other_.grant("x");
+        const kept its = other_.grant("x");
         EXPECT_EQ(its.word->value, word_of(its, w::busy));
         EXPECT_EQ(other_.release("x", other_.last), spi::release_answer::released);
     }
 }
 
 TEST_F(kept_grants, are_told_to_be_lost_when_the_files_are_gone) {
-    const spi::grant mine = one_.grant("x");
+    const kept mine = one_.grant("x");
     ASSERT_TRUE(unlock(mine));
     std::filesystem::rename(directory_, directory_ + ".old");
     EXPECT_TRUE(eventually([&] { return one_.losses == 1; }));
@@ -285,11 +293,12 @@ TEST(own_claims_with_words, that_others_took_are_found_once_there_are_many) {
     const auto add = [&] {
         const std::uint64_t n = words.size() + 1;
         words.push_back(std::make_shared<w>());
-        words.back()->value = w::of(n, 0, w::busy);
-        ours.note({.name = "x", .id = {{n, 7}}}, 1, false, {.word = words.back().get(), .mark = n});
+        words.back()->value = w::of(w::mark_of(claim_id{{n, 7}}), 0, w::busy);
+        ours.note({.name = "x", .id = {{n, 7}}}, 1, false, {.word = words.back().get()});
     };
     for (int n = 0; n < 63; ++n) add();
-    for (std::size_t n = 1; n < words.size(); ++n) words[n]->value = w::of(n + 1, 0, w::gone);
+    for (std::size_t n = 1; n < words.size(); ++n)
+        words[n]->value = w::of(w::mark_of(claim_id{{n + 1, 7}}), 0, w::gone);
     words[5]->value = w::of(1000, 0, w::busy);  // of another claim by now
     EXPECT_TRUE(ours.taken().empty());
     add();
@@ -324,12 +333,12 @@ protected:
 };
 
 TEST_F(kept_grants_in_file, who_takes_an_idle_one_and_dies_before_the_commit_leaves_a_free_lock) {
-    const spi::grant mine = claim(1).grant;
+    const kept mine = claim(1).grant;
     ASSERT_TRUE(unlock(mine));
     child taker{[&] {
         const auto own = open();
         ledger_access in{*own};
-        base::take_if_idle(*mine.word, mine.mark);
+        base::take_if_idle(*mine.word, {{1, 7}});
         ::raise(SIGKILL);
         return 0;
     }};
@@ -350,7 +359,7 @@ TEST_F(kept_grants_in_file, who_takes_an_idle_one_and_dies_before_the_commit_lea
 
 // The break was to be: whoever comes next completes it, and tells its owner.
 TEST_F(kept_grants_in_file, who_ends_one_in_use_and_dies_before_the_commit_is_completed) {
-    const spi::grant mine = claim(1).grant;
+    const kept mine = claim(1).grant;
     EXPECT_EQ(claim(2, true).is, queued);
     child breaker{[&] {
         const auto own = open();
@@ -358,7 +367,7 @@ TEST_F(kept_grants_in_file, who_ends_one_in_use_and_dies_before_the_commit_is_co
         named_state state{in, "x"};
         base::effects out;
         state.break_hold(mine.counter, at, out);
-        base::end_word(*mine.word, mine.mark);  // as commit() does first
+        base::end_word(*mine.word, {{1, 7}});  // as commit() does first
         ::raise(SIGKILL);
         return 0;
     }};
@@ -377,7 +386,7 @@ TEST_F(kept_grants_in_file, who_ends_one_in_use_and_dies_before_the_commit_is_co
 }
 
 TEST_F(kept_grants_in_file, what_is_undone_leaves_the_word_of_one_in_use) {
-    const spi::grant mine = claim(1).grant;
+    const kept mine = claim(1).grant;
     const auto undone = [&](auto&& verb) {
         ledger_access in{*kept_};
         named_state state{in, "x"};
@@ -401,7 +410,7 @@ TEST_F(kept_grants_in_file, what_is_undone_leaves_the_word_of_one_in_use) {
 TEST_F(kept_grants_in_file, a_word_that_is_any_number_does_no_harm) {
     std::mt19937_64 dice{4711};
     for (int n = 1; n < 2000; ++n) {
-        const spi::grant mine = claim(static_cast<std::uint64_t>(n)).grant;
+        const kept mine = claim(static_cast<std::uint64_t>(n)).grant;
         if (!mine.word) continue;  // held for good until it is released
         mine.word->value = n % 2 != 0 ? dice() : w::of(mine.mark, dice() % 1024, w::condition(dice() % 4));
         mine.word->since = static_cast<std::int64_t>(dice());
@@ -433,7 +442,7 @@ TEST_F(kept_grants_in_file, exclude_each_other_whoever_dies_at_any_moment) {
         const std::uint64_t me = std::uint64_t{own->slots().mine().number} << 32 | own->slots().mine().term;
         std::minstd_rand dice{seed + 1};
         std::uint64_t last = std::uint64_t{seed} << 24;
-        spi::grant mine;
+        kept mine;
         while (true) {
             if (mine.word && lock_again(mine)) {
                 ++all->by_word;

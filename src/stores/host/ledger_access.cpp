@@ -79,14 +79,14 @@ void ledger_access::commit() noexcept {
     freed_ = false;
 }
 
-void ledger_access::end_with_commit(spi::grant_word& word, std::uint64_t mark) noexcept {
+void ledger_access::end_with_commit(spi::grant_word& word, const claim_id& id) noexcept {
     end_word();  // of another claim: a name has one at most
     ending_ = &word;
-    ending_mark_ = mark;
+    ending_id_ = id;
 }
 
 void ledger_access::end_word() noexcept {
-    if (ending_ != nullptr) base::end_word(*std::exchange(ending_, nullptr), ending_mark_);
+    if (ending_ != nullptr) base::end_word(*std::exchange(ending_, nullptr), ending_id_);
 }
 
 void ledger_access::commit_if_full() noexcept {

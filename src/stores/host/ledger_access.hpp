@@ -49,7 +49,7 @@ public:
     void commit() noexcept;
     // Ends the word of a holder with the commit that removes it. Not before: what is undone must leave the word as it was, since
     // its owner may be inside. So only a death can come between the two, and who finds that carries it through.
-    void end_with_commit(spi::grant_word& word, std::uint64_t mark) noexcept;
+    void end_with_commit(spi::grant_word& word, const claim_id& id) noexcept;
     // Commits if the journal is getting full. Only where the state is consistent.
     void commit_if_full() noexcept;
 
@@ -86,7 +86,7 @@ private:
     bool reading_ = false;
     bool freed_ = false;  // since the last commit
     spi::grant_word* ending_ = nullptr;
-    std::uint64_t ending_mark_ = 0;
+    claim_id ending_id_{};
 };
 
 inline name_block& ledger_access::name(block_number n) noexcept {

@@ -66,7 +66,6 @@ base::kept_claim named_state::at(block_number n) const {
     c.keeps = (b.flags & claim_block::keeps) != 0;
     if (b.has_word()) {
         c.word = &b.word;  // the mapping lasts
-        c.mark = word_mark_of(b.id);
     }
     if (b.lease != 0) c.lease = spi::duration{b.lease};
     c.counter = b.counter;
@@ -129,7 +128,7 @@ void named_state::now_holds(block_number n) noexcept {
 void named_state::give_word(claim_block& b) noexcept {
     using w = spi::grant_word;
     b.word.since.store(0, std::memory_order_relaxed);
-    b.word.value.store(w::of(word_mark_of(b.id), 0, waiting() > 0 ? w::wanted : w::busy));
+    b.word.value.store(w::of(w::mark_of(b.id), 0, waiting() > 0 ? w::wanted : w::busy));
 }
 
 spi::grant named_state::hold(const base::kept_claim& granted) {
@@ -171,7 +170,7 @@ void named_state::extend(block_number n, spi::duration lease, spi::time_point en
 
 void named_state::remove(block_number n) noexcept {
     claim_block& b = in_.claim(n);
-    if (b.has_word()) in_.end_with_commit(b.word, word_mark_of(b.id));
+    if (b.has_word()) in_.end_with_commit(b.word, b.id);
     in_.unlink(name().holders, n);
     in_.set(name().used, name().used - b.weight);
     if (b.ends == name().next_end && b.lease != 0) find_next_end();

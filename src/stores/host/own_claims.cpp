@@ -5,11 +5,11 @@
 
 namespace mortise::inline v0::stores::host {
 
-bool own_claims::own_claim::taken() const noexcept {
+bool own_claims::own_claim::taken(const claim_id& id) const noexcept {
     using w = spi::grant_word;
     if (!word) return false;
     const std::uint64_t seen = word->value.load();
-    return w::mark_of(seen) != mark || w::condition_of(seen) == w::gone;
+    return w::mark_of(seen) != w::mark_of(id) || w::condition_of(seen) == w::gone;
 }
 
 bool own_claims::note(const spi::claim_request& wanted, block_number block, bool waits, const spi::grant& given) {
@@ -19,7 +19,6 @@ bool own_claims::note(const spi::claim_request& wanted, block_number block, bool
     it->second.wait_slot = wanted.wait_slot;
     it->second.waits = waits;
     it->second.word = given.word;
-    it->second.mark = given.mark;
     if (fresh) it->second.name = wanted.name;
     if (block != 0) it->second.block = block;
     if (waits && wanted.wait_slot != 0) {
@@ -35,7 +34,6 @@ bool own_claims::stops_waiting(const claim_id& id, const spi::grant& given) {
     const auto it = all_.find(id);
     if (it == all_.end() || !std::exchange(it->second.waits, false)) return false;
     it->second.word = given.word;
-    it->second.mark = given.mark;
     if (const auto at = wait_slots_.find(it->second.wait_slot); at != wait_slots_.end() && at->second == id)
         wait_slots_.erase(at);
     return true;
@@ -81,7 +79,7 @@ auto own_claims::taken() -> found {
     found some;
     std::scoped_lock guard{mutex_};
     if (all_.size() < search_at_) return some;
-    std::ranges::copy_if(all_, std::back_inserter(some), [](const auto& one) { return one.second.taken(); });
+    std::ranges::copy_if(all_, std::back_inserter(some), [](const auto& one) { return one.second.taken(one.first); });
     search_at_ = few + 2 * (all_.size() - some.size());
     return some;
 }

@@ -28,9 +28,8 @@ public:
         block_number block = 0;
         bool waits = false;
         spi::grant_word* word = nullptr;
-        std::uint64_t mark = 0;
 
-        bool taken() const noexcept;  // its word has ended
+        bool taken(const claim_id& id) const noexcept;  // its word has ended
     };
     using found = std::vector<std::pair<const claim_id, own_claim>>;
 
