@@ -188,6 +188,7 @@ public:
 
     bool break_hold(std::uint64_t counter, instant at, effects& out) {
         settle(at, out);
+        call_in(false, at);  // nobody holds it
         const auto found = kept().find_counter(counter);
         if (!found) return false;
         out.lost.push_back(notice_of(kept().at(found)));

@@ -533,7 +533,11 @@ actions claim_table::let_go(const std::shared_ptr<claimant>& call) {
     const std::shared_ptr<cohort> c = call->cohort;
     std::scoped_lock guard{mutex_of(c->terms.name_hash)};
     const bool kept = call->is.exchange(claimant::phase::over) == claimant::phase::kept;
-    if (kept && c->holder == call && c->is == cohort::state::held) give_up_kept(c, todo);
+    if (!kept || c->holder != call || c->is != cohort::state::held) return todo;  // somebody else has it
+    const bool idle = base::take_if_idle(*c->word, c->id);                        // else the store has ended it
+    if (idle) todo.release.ticket = release_log::ticket(releases_);
+    auto ended = end(c);
+    if (idle) todo.release.claim = std::move(ended);
     return todo;
 }
 

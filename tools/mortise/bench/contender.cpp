@@ -85,7 +85,9 @@ contender made(const char* label, const std::string& store, const names& where, 
 
 contender mutex_on(const std::string& store, const names& where, mortise::client_options how,
                    mortise::claim_options claim) {
-    return made<mutex_end>("mortise::mutex", store, where, std::move(how), std::move(claim));
+    contender one = made<mutex_end>("mortise::mutex", store, where, std::move(how), std::move(claim));
+    one.keeps = true;
+    return one;
 }
 
 contender handle_on(const std::string& store, const names& where, mortise::client_options how,

@@ -26,6 +26,7 @@ struct contender {
     std::string name;
     bool ours = true;
     bool alternates = false;  // two threads take turns whether they want or not
+    bool keeps = false;       // a lock object, which may keep the grant of its last unlock
     bool commits = false;     // one thread alone: what it takes to have something on disk
     // Called once by each process, after it started.
     std::function<maker()> open{};

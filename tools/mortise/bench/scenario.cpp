@@ -57,6 +57,10 @@ bool is_zookeeper(const entrant& one) {
 }
 
 // Ours, on a database.
+bool is_memory(const entrant& one) {
+    return one.lock.ours && one.store->promises().store == "memory";
+}
+
 bool is_database(const entrant& one) {
     const std::string& store = one.store->promises().store;
     return one.lock.ours && (store.starts_with("mysql") || store.starts_with("postgres"));
@@ -142,7 +146,9 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
         return outcome_of(contest(each.lock, shape, time));
     };
     plan.bar_for = [=](const entrant& each, const metric& of) -> std::optional<bar> {
-        if (alone && is_host(each) && of.name == "rate") return bar{bar::side::at_least, 0.1};
+        if (alone && is_host(each) && of.name == "rate") return bar{bar::side::at_least, each.lock.keeps ? 1.0 : 0.1};
+        // Six times a std::mutex, which takes 24 ns in here, and 200 ns more.
+        if (alone && is_memory(each) && of.name == "rate" && each.lock.keeps) return bar{bar::side::at_least, 0.07};
         if (alone && is_redis(each) && of.name == "pair p50")  // of two scripts; with a lazy release, one and a half
             return bar{bar::side::at_most, each.lock.name.ends_with(lazy_release) ? 0.75 : 1.15};
         if (alone && is_redisson(each) && of.name == "pair p50" && !each.lock.name.ends_with(lazy_release))
