@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
 
 #include <signal.h>
+#include <unistd.h>
 
 namespace mortise::checker {
 namespace {
@@ -36,7 +38,7 @@ what the library says of itself.
                    a password goes in MORTISE_STORE
   --private NAME   all faults. NAME is a fixture: host, redis, etcd, zookeeper, mysql, postgres, ...;
                    "list" lists them
-  --minutes N      how long there are faults; default 1. --seconds N: the same, for the impatient
+  --minutes N      how long there are faults; default 1. --seconds N instead, for the impatient
   --processes N    default 5
   --lease T        in milliseconds; default 2000. Short leases expire more often under faults
   --seed N         chooses faults and their order; default: from the clock, and printed
@@ -55,7 +57,8 @@ what the library says of itself.
   --html FILE      a page with the verdict and a timeline
 
 Exit: 0 sound, 1 violated, 2 the command line is wrong, 3 void: a fault never bit, a checker had nothing to
-look at, or the store could not be used, so the run says nothing. All kinds of faults need some 40 seconds.
+look at, or the store could not be used, so the run says nothing; 128 + N: signal N ended it. All kinds of faults
+need some 40 seconds, and a run that is void for a fault that never bit wants to be longer.
 
   mortise-check --store redis://127.0.0.1 --minutes 5 --html verdict.html
   mortise-check --private etcd --pauses --unfenced --careless      # updates are lost
@@ -87,6 +90,7 @@ std::uint64_t number(const command::arguments& given, const std::string& name, s
 
 campaign_plan plan_of(const command::arguments& given) {
     campaign_plan plan;
+    if (given.has("--minutes") && given.has("--seconds")) command::refuse("say either --minutes or --seconds");
     const std::uint64_t minutes = number(given, "minutes", 1, 1, 10'000);
     plan.length = std::chrono::seconds{number(given, "seconds", 60 * minutes, 1, 600'000)};
     plan.processes = number(given, "processes", 5, 2, 200);
@@ -108,6 +112,8 @@ campaign_plan plan_of(const command::arguments& given) {
         plan.mutexes = 1;
     }
     plan.clock_shim = given.value("--clock-shim").value_or("");
+    if (!plan.clock_shim.empty() && ::access(plan.clock_shim.c_str(), R_OK) != 0)
+        command::refuse("--clock-shim: cannot read \"" + plan.clock_shim + "\"");
     if (!plan.clock_shim.empty()) ::setenv("MORTISE_WALL_CLOCK_SHIM", plan.clock_shim.c_str(), 1);  // for servers
     return plan;
 }
@@ -128,24 +134,33 @@ int list(const spi::fixtures& all) {
     return is_sound;
 }
 
-// Opened before anything else is done, not after an hour.
+// Tried before anything else is done, not after an hour; but what was there stays until there is a verdict.
 class page {
 public:
     explicit page(const std::optional<std::string>& file) : file_(file) {
         if (!file_) return;
-        out_.open(*file_);
-        if (!out_) command::refuse("--html: cannot write \"" + *file_ + "\"");
+        fresh_ = !std::filesystem::exists(*file_);
+        if (!std::ofstream(*file_, std::ios::app)) command::refuse("--html: cannot write \"" + *file_ + "\"");
     }
+    ~page() {
+        std::error_code ignored;
+        if (fresh_) std::filesystem::remove(*file_, ignored);
+    }
+    page(const page&) = delete;
+    page& operator=(const page&) = delete;
+
     void write(const campaign_result& result) {
         if (!file_) return;
-        print_page(out_, result);
-        out_.flush();
-        if (!out_) throw std::runtime_error("cannot write " + *file_);
+        std::ofstream out{*file_};
+        print_page(out, result);
+        out.flush();
+        if (!out) throw std::runtime_error("cannot write " + *file_);
+        fresh_ = false;
     }
 
 private:
     const std::optional<std::string> file_;
-    std::ofstream out_;
+    bool fresh_ = false;  // it was not there before, and is empty
 };
 
 void print_verdict(const command::arguments& given, const campaign_result& result) {
@@ -162,7 +177,7 @@ void end_by_signals() {
     struct sigaction how {};
     how.sa_handler = stop_campaign;
     how.sa_flags = SA_RESETHAND;
-    for (const int one : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(one, &how, nullptr);
+    for (const int one : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaction(one, &how, nullptr);
 }
 
 int perform(const std::vector<std::string>& line) {
@@ -188,8 +203,8 @@ int perform(const std::vector<std::string>& line) {
     page shown{given.value("--html")};
     end_by_signals();
     const campaign_result result = run_campaign(plan, [](const std::string& said) { std::cerr << said << std::endl; });
-    shown.write(result);
     print_verdict(given, result);
+    shown.write(result);
     switch (result.is) {
         case outcome::sound:
             return is_sound;
@@ -214,7 +229,7 @@ int main(int count, char** given) try {
     return 2;
 } catch (const mortise::error& failed) {
     std::cerr << "mortise-check: " << failed.what() << "\n";
-    return failed.code() == mortise::errc::bad_url ? 2 : 3;
+    return failed.code() == mortise::errc::bad_url || failed.code() == mortise::errc::unknown_store ? 2 : 3;
 } catch (const mortise::checker::interrupted& by) {
     std::cerr << "mortise-check: interrupted, so there is no verdict\n";
     return 128 + by.signal;
