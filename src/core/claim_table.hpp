@@ -68,6 +68,7 @@ struct actions {
     spi::time_point now{};                        // when this was decided, if the store is to be asked as of then
 };
 
+// One class because every event of a claim may end it, hand it over or begin its successor, under one mutex.
 class claim_table {
 public:
     // What is shown of this process to others in line.

@@ -52,6 +52,7 @@ thread_local struct {
     std::uint32_t value;
 } seen_before_asking{};
 
+// One class because it is one client: its verbs, and what its looks find, change the same claims of its own.
 class host_store final : public spi::store {
 public:
     host_store(store_directory where, const spi::context& context)

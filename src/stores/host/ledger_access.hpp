@@ -17,6 +17,8 @@ namespace mortise::inline v0::stores::host {
 
 // Exclusive access to a ledger while it lives. Changes since the last commit() are undone at its end, as if the process had been
 // killed. Throws as ledger_lock::take does. A process without a slot borrows the one for readers.
+//
+// One class because what is changed through it is committed or undone as a whole.
 class ledger_access {
 public:
     explicit ledger_access(ledger& of, std::chrono::milliseconds at_most = ledger_patience);
