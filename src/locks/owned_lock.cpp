@@ -44,6 +44,7 @@ owned_lock::~owned_lock() {
         new std::shared_ptr<core::reentry>(frames_);  // the parent's: leaked, not closed
         return;
     }
+    kept_->close();
     if (inside_.load() > 0) frames_->extract_through(this);  // destroying the holds releases them
 }
 
@@ -63,12 +64,9 @@ lock_reply owned_lock::lock(core::owner_key owner, wait_for wait, std::uint32_t 
 // Without a request: the grant that the last unlock kept.
 bool owned_lock::take_again(core::owner_key owner) {
     if (settled_.stop.stop_requested()) return false;
-    core::reentry::loose_frame kept = kept_.take();
+    core::reentry::loose_frame kept = kept_->take();
     if (!kept) return false;
-    if (!engine_->take_again(*core::claimant::of(kept->at.hold))) {
-        inside_.fetch_sub(1, std::memory_order_relaxed);
-        return false;
-    }
+    if (!engine_->take_again(*core::claimant::of(kept->at.hold))) return false;
     kept->at.depth = 1;
     frames_->insert(hashed_name_, owner, std::move(kept));
     return true;
@@ -179,9 +177,9 @@ std::error_code owned_lock::unlock(core::owner_key owner) noexcept {
     }
     core::reentry::frame& last = left.last->at;
     if (last.through == this) {
-        if (engine_->keep(*core::claimant::of(last.hold))) {
-            const auto stale = kept_.put(std::move(left.last));
-            if (stale) inside_.fetch_sub(1, std::memory_order_relaxed);
+        const std::shared_ptr<kept_frame> kept = kept_;
+        if (engine_->keep(*core::claimant::of(last.hold))) {  // from here on this object may be gone
+            kept->put(std::move(left.last));
             return {};
         }
         inside_.fetch_sub(1, std::memory_order_relaxed);

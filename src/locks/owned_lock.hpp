@@ -39,19 +39,31 @@ struct lock_reply {
     bool or_busy(std::error_code& ec) const noexcept;
 };
 
-// What the last unlock of a lock kept, for whoever locks it next.
+// What the last unlock of a lock kept, for whoever locks it next. Shared with the unlock: once the word is idle, another thread may
+// lock, unlock and destroy the lock before the unlock has put away what it keeps.
 class kept_frame {
 public:
-    ~kept_frame() { take(); }
-    core::reentry::loose_frame take() noexcept {
-        return core::reentry::loose_frame{frame_.exchange(nullptr, std::memory_order_acq_rel)};
+    using loose_frame = core::reentry::loose_frame;
+
+    ~kept_frame() { close(); }
+    loose_frame take() noexcept { return loose_frame{frame_.exchange(nullptr, std::memory_order_acq_rel)}; }
+    // Answers what was there before; or all of it, if the lock is gone.
+    loose_frame put(loose_frame fresh) noexcept {
+        core::reentry::entry* before = frame_.load(std::memory_order_acquire);
+        do {
+            if (before == closed()) return fresh;
+        } while (!frame_.compare_exchange_weak(before, fresh.get(), std::memory_order_acq_rel));
+        static_cast<void>(fresh.release());
+        return loose_frame{before};
     }
-    // Answers what was there before.
-    core::reentry::loose_frame put(core::reentry::loose_frame fresh) noexcept {
-        return core::reentry::loose_frame{frame_.exchange(fresh.release(), std::memory_order_acq_rel)};
+    void close() noexcept {
+        core::reentry::entry* const last = frame_.exchange(closed(), std::memory_order_acq_rel);
+        if (last != closed()) loose_frame{last};
     }
 
 private:
+    static core::reentry::entry* closed() noexcept { return reinterpret_cast<core::reentry::entry*>(1); }
+
     std::atomic<core::reentry::entry*> frame_{nullptr};
 };
 
@@ -108,8 +120,8 @@ private:
     const claim claim_;
     const core::settled_claim settled_;             // of claim_, with the whole capacity
     const core::reentry::hashed_name hashed_name_;  // of claim_.name
-    std::atomic<int> inside_{0};                    // frames first locked through this object, kept ones included
-    kept_frame kept_;
+    std::atomic<int> inside_{0};                    // no fewer than the frames first locked through this object
+    const std::shared_ptr<kept_frame> kept_ = std::make_shared<kept_frame>();
 };
 
 }  // namespace mortise::inline v0::locks

@@ -331,6 +331,28 @@ TEST(kept_grants, exclude_threads_and_clients) {
     EXPECT_EQ(count, 12'000u);
 }
 
+// Whoever is the last one inside destroys the lock, while the unlock of the one before may not have returned yet.
+TEST(kept_grants, of_a_lock_that_the_next_one_destroys_are_given_back) {
+    client locks{"memory:kept_destroyed"};
+    for (int round = 0; round < 300; ++round) {
+        struct shared {
+            explicit shared(client& c) : m(c, "x") {}
+            mutex m;
+            int users = 2;
+        };
+        auto* const both = new shared(locks);
+        const auto leave = [both] {
+            both->m.lock();
+            const bool last = --both->users == 0;
+            both->m.unlock();
+            if (last) delete both;
+        };
+        std::jthread other{leave};
+        leave();
+    }
+    EXPECT_TRUE(locks.try_acquire("x"));
+}
+
 TEST(kept_grants, of_threads_that_deadlock_are_found) {
     client locks{"memory:kept_deadlock"};
     mutex a{locks, "a"};
