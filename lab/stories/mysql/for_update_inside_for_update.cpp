@@ -1,6 +1,7 @@
 // M2: the lock belongs to a connection; whoever comes in again on another waits for itself.
 #include "lab/stage/actor.hpp"
 #include "lab/stage/director.hpp"
+#include "lab/stage/servers.hpp"
 #include "lab/stage/traced_sql.hpp"
 #include "lab/stories/ours.hpp"
 #include "lab/story.hpp"
