@@ -439,11 +439,15 @@ void mariadb_driver::executed() {
 void mariadb_driver::stored() {
     if (failed_ != 0) return statement_failed();
     const bool has_rows = mysql_stmt_field_count(statement_) > 0;
-    if (running_->tells && has_rows)
-        for (const sql::values& row : rows_of(statement_))
-            told_.push_back({.payload = std::string(sql::bytes_in(row.front()))});
-    else if (std::exchange(first_, false) && has_rows)
-        result_.rows = rows_of(statement_);
+    if (has_rows && (running_->tells || first_)) {
+        auto rows = rows_of(statement_);
+        if (!rows) return lose({.is = outcome::kind::unsure, .detail = "the server's answer makes no sense"});
+        if (running_->tells)
+            for (const sql::values& row : *rows) told_.push_back({.payload = std::string(sql::bytes_in(row.front()))});
+        else
+            result_.rows = *std::move(rows);
+    }
+    first_ = first_ && running_->tells && has_rows;
     if (!mysql_stmt_more_results(statement_)) return finish();
     begin(
         mysql_stmt_next_result_start(&failed_, statement_),

@@ -1,10 +1,14 @@
 #include "stores/mysql/mariadb_values.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace mortise::inline v0::stores::mysql {
 namespace {
+
+// Of a column; the longest that we ask for is some hundred bytes.
+constexpr unsigned long longest_text = 1UL << 20;
 
 bool is_integer(enum_field_types type) {
     switch (type) {
@@ -21,10 +25,12 @@ bool is_integer(enum_field_types type) {
 
 }  // namespace
 
-std::vector<sql::values> rows_of(MYSQL_STMT* from) {
-    MYSQL_RES* const about = mysql_stmt_result_metadata(from);
-    const MYSQL_FIELD* const fields = mysql_fetch_fields(about);
-    const std::size_t columns = mysql_num_fields(about);
+std::optional<std::vector<sql::values>> rows_of(MYSQL_STMT* from) {
+    const std::unique_ptr<MYSQL_RES, decltype(&mysql_free_result)> about{mysql_stmt_result_metadata(from),
+                                                                         &mysql_free_result};
+    if (!about) return std::nullopt;
+    const MYSQL_FIELD* const fields = mysql_fetch_fields(about.get());
+    const std::size_t columns = mysql_num_fields(about.get());
     std::vector<MYSQL_BIND> binds(columns);
     std::vector<std::int64_t> numbers(columns);
     std::vector<std::string> texts(columns);
@@ -35,6 +41,7 @@ std::vector<sql::values> rows_of(MYSQL_STMT* from) {
             binds[i].buffer_type = MYSQL_TYPE_LONGLONG;
             binds[i].buffer = &numbers[i];
         } else {
+            if (fields[i].max_length > longest_text) return std::nullopt;
             texts[i].resize(fields[i].max_length);
             binds[i].buffer_type = MYSQL_TYPE_BLOB;
             binds[i].buffer = texts[i].data();
@@ -55,7 +62,6 @@ std::vector<sql::values> rows_of(MYSQL_STMT* from) {
                 row[i] = texts[i].substr(0, lengths[i]);
         }
     }
-    mysql_free_result(about);
     return rows;
 }
 

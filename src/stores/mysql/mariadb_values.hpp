@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,7 +41,8 @@ private:
     std::vector<MYSQL_BIND> binds_;
 };
 
-// The rows of a result that the library has stored.
-std::vector<sql::values> rows_of(MYSQL_STMT* from);
+// The rows of a result that the library has stored. None: the server gives a column a length that nothing of ours has; the library
+// believes it.
+std::optional<std::vector<sql::values>> rows_of(MYSQL_STMT* from);
 
 }  // namespace mortise::inline v0::stores::mysql
