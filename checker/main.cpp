@@ -9,10 +9,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <sstream>
+#include <utility>
 
 #include <signal.h>
 #include <unistd.h>
@@ -55,6 +58,7 @@ what the library says of itself.
                    between its read and its write
   --json           the verdict as one line
   --html FILE      a page with the verdict and a timeline
+  --version        which Mortise it is of
 
 Exit: 0 sound, 1 violated, 2 the command line is wrong, 3 void: a fault never bit, a checker had nothing to
 look at, or the store could not be used, so the run says nothing; 128 + N: signal N ended it. All kinds of faults
@@ -72,7 +76,7 @@ constexpr command::option options[] = {
     {0, "no-excuses"},    {0, "careless"},           {0, "pauses"},
     {0, "json"},          {0, "html", "FILE"},       {0, "stay", "T"},
     {0, "pause", "T"},    {0, "clock-shim", "FILE"}, {'h', "help"},
-    {0, "only", "FAULT"}, {0, "in-order"},
+    {0, "only", "FAULT"}, {0, "in-order"},           {0, "version"},
 };
 
 std::uint64_t number(const command::arguments& given, const std::string& name, std::uint64_t otherwise,
@@ -116,6 +120,26 @@ campaign_plan plan_of(const command::arguments& given) {
         command::refuse("--clock-shim: cannot read \"" + plan.clock_shim + "\"");
     if (!plan.clock_shim.empty()) ::setenv("MORTISE_WALL_CLOCK_SHIM", plan.clock_shim.c_str(), 1);  // for servers
     return plan;
+}
+
+// What one has to say to repeat it, but for the address, which may have a password.
+std::string described(const campaign_plan& plan) {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    ::gmtime_r(&now, &utc);
+    char when[32];
+    const std::size_t length = std::strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", &utc);
+    std::ostringstream said;
+    said << std::string_view{when, length} << ", mortise-check " << MORTISE_VERSION << ": --seconds "
+         << plan.length.count() / 1000 << " --processes " << plan.processes << " --lease " << plan.lease.count()
+         << " --stay " << plan.stay.count() << " --pause " << plan.pause.count() << " --seed " << plan.seed;
+    for (const auto& [is, word] : {std::pair{!plan.shared, " --mutex-only"}, std::pair{!plan.sealing, " --unfenced"},
+                                   std::pair{!plan.checks, " --careless"}, std::pair{!plan.excuses, " --no-excuses"},
+                                   std::pair{plan.only_pauses, " --pauses"}, std::pair{plan.in_order, " --in-order"},
+                                   std::pair{!plan.clock_shim.empty(), " --clock-shim FILE"}})
+        if (is) said << word;
+    if (!plan.only.empty()) said << " --only \"" << plan.only << '"';
+    return said.str();
 }
 
 spi::fixture& chosen(const spi::fixtures& all, const std::string& name) {
@@ -186,6 +210,10 @@ int perform(const std::vector<std::string>& line) {
         std::cout << help;
         return is_sound;
     }
+    if (given.has("--version")) {
+        std::cout << "mortise-check " << MORTISE_VERSION << "\n";
+        return is_sound;
+    }
     const char* usual = std::getenv("MORTISE_STORE");
     if (given.has("--store") && given.has("--private")) command::refuse("say either --store URL or --private NAME");
     if (!given.has("--store") && !given.has("--private") && usual == nullptr)
@@ -202,7 +230,9 @@ int perform(const std::vector<std::string>& line) {
     }
     page shown{given.value("--html")};
     end_by_signals();
-    const campaign_result result = run_campaign(plan, [](const std::string& said) { std::cerr << said << std::endl; });
+    const std::string how = described(plan);
+    campaign_result result = run_campaign(plan, [](const std::string& said) { std::cerr << said << std::endl; });
+    result.how = how;
     print_verdict(given, result);
     shown.write(result);
     switch (result.is) {

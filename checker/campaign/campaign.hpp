@@ -62,6 +62,7 @@ struct campaign_result {
     double cpu_seconds = 0;     // of the workers
     std::string store{};
     std::uint64_t seed = 0;
+    std::string how{};  // it was run: when, by which version, with what; one line for the page
 
     std::size_t bites() const;
 };

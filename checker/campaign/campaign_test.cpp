@@ -147,9 +147,12 @@ TEST(campaign_verdict, is_violated_whatever_else_is_wrong_and_forgiven_if_the_st
     EXPECT_EQ(result.is, outcome::violated);
     std::ostringstream said;
     print(said, result);
-    EXPECT_NE(said.str().find("VIOLATIONS"), std::string::npos);
+    EXPECT_NE(said.str().find("VIOLATION"), std::string::npos);
     std::ostringstream page;
+    result.how = "2026-11-18, --lease 2000 & more";
     print_page(page, result);
+    EXPECT_NE(page.str().find("--lease 2000 &amp; more"), std::string::npos);
+    EXPECT_NE(page.str().find("stroke-dasharray"), std::string::npos) << "where it happened";
     EXPECT_NE(page.str().find("<svg"), std::string::npos);
     EXPECT_NE(page.str().find("were both valid"), std::string::npos);
     std::ostringstream line;

@@ -71,6 +71,7 @@ public:
                 << "\" y2=\"" << y + 9 << "\" stroke=\"#ddd\"/>\n";
         draw_faults();
         for (const hold_span& one : holds_) draw(one);
+        draw_violation();
         const std::int64_t first = of_.all.records.empty() ? shown_.from : of_.all.records.front().at;
         const std::int64_t last = of_.all.records.empty() ? shown_.to : of_.all.records.back().at;
         const auto seconds = [first](std::int64_t at) { return static_cast<double>((at - first) / 1'000'000) / 1000; };
@@ -112,6 +113,18 @@ private:
         }
     }
 
+    void draw_violation() {
+        for (const judgement& one : of_.judgements) {
+            if (one.violations.empty()) continue;
+            const violation& first = one.violations.front();
+            const double from = shown_.x(first.from);
+            to_ << "<rect x=\"" << from - 2 << "\" y=\"18\" width=\"" << std::max(4.0, shown_.x(first.to) - from + 4)
+                << "\" height=\"" << height_ - 36 << "\" fill=\"none\" stroke=\"#c00\" stroke-dasharray=\"4 3\"><title>"
+                << escaped(first.what) << "</title></rect>\n";
+            return;
+        }
+    }
+
     // Names of faults that begin together stand below each other.
     int label_at(double x) {
         const bool close = x - label_x_ < 160;
@@ -141,6 +154,11 @@ void tables(std::ostream& to, const campaign_result& of) {
 }
 
 void violations(std::ostream& to, const campaign_result& of) {
+    const bool any = !of.not_judged.empty() || !of.reasons.empty() ||
+                     std::any_of(of.judgements.begin(), of.judgements.end(),
+                                 [](const judgement& one) { return !one.violations.empty(); });
+    if (!any) return;
+    to << "<ul>\n";
     for (const judgement& one : of.judgements)
         for (const violation& each : one.violations)
             to << "<li>" << escaped(one.checker) << ", lock "
@@ -148,7 +166,34 @@ void violations(std::ostream& to, const campaign_result& of) {
                << escaped(each.what) << "</li>\n";
     for (const std::string& each : of.not_judged) to << "<li>not judged: " << escaped(each) << "</li>\n";
     for (const std::string& each : of.reasons) to << "<li>" << escaped(each) << "</li>\n";
+    to << "</ul>\n";
 }
+
+const char* meaning(outcome is) {
+    switch (is) {
+        case outcome::sound:
+            return "Sound: faults bit, and no checker found anything that the store does not promise to withstand.";
+        case outcome::violated:
+            return "Violated: what a checker found below should not happen on this store. The seed repeats the faults, "
+                   "not the run: threads and servers have a will of their own.";
+        case outcome::is_void:
+            break;
+    }
+    return "Void: the run says nothing, for the reasons below. Mend them and run it again.";
+}
+
+constexpr const char* words =
+    "<h2>Words</h2>\n<dl>\n"
+    "<dt>bit<dd>A fault struck, and something went wrong because of it: a call failed, a hold was lost, a clock was "
+    "seen to jump. A fault that only struck proves nothing.\n"
+    "<dt>lost below its holder<dd>The lock ended before its holder let it go, and the holder was told. That is no "
+    "violation.\n"
+    "<dt>outcome unknown<dd>No answer came, and the call may have had its effect or not; checkers allow for both.\n"
+    "<dt>updates lost<dd>A write that was made from an old value. With seals it is refused; without (--unfenced) it "
+    "happens.\n"
+    "<dt>where the store forgot<dd>The store lost what it had acknowledged, as its page of guarantees says it may, and "
+    "the checker makes no more of it.\n"
+    "</dl>\n";
 
 }  // namespace
 
@@ -160,13 +205,16 @@ void print_page(std::ostream& to, const campaign_result& of) {
        << escaped(of.store) << ": " << to_string(of.is) << "</h1>\n<p>Seed " << of.seed << ". " << of.operations.size()
        << " operations of " << of.processes << " processes, " << of.grants << " grants, " << of.lost
        << " of them lost below their holders, " << of.unknown << " outcomes unknown. " << of.writes << " writes, "
-       << of.lost_updates << " updates lost. " << of.bites() << " faults bit.</p>\n<ul>\n";
+       << of.lost_updates << " updates lost. " << of.bites() << " faults bit.</p>\n";
+    if (!of.how.empty()) to << "<p><code>" << escaped(of.how) << "</code></p>\n";
+    to << "<p>" << meaning(of.is) << "</p>\n";
     violations(to, of);
-    to << "</ul>\n<h2>Timeline</h2>\n<p>An excerpt: around the first violation, or ten seconds of a sound run. A row "
-          "is a process, "
-          "a bar a hold while it was valid, red if it was lost; yellow is a fault. Point at one for its name.</p>\n";
+    to << "<h2>Timeline</h2>\n<p>An excerpt: around the first violation, framed in red, or ten seconds of a sound run. "
+          "A row is a process, a bar a hold while it was valid, with a red edge if it was lost; yellow is a fault. "
+          "Point at one for its name.</p>\n";
     timeline{to, of}.draw();
     tables(to, of);
+    to << words;
     to << "</html>\n";
 }
 

@@ -74,10 +74,10 @@ void print(std::ostream& to, const campaign_result& of) {
     for (const judgement& one : of.judgements) {
         to << "  " << std::left << std::setw(42) << one.checker << std::right << std::setw(9) << one.checked
            << " checked  ";
-        if (one.sound())
-            to << "sound";
+        if (!one.sound())
+            to << one.count << (one.count == 1 ? " VIOLATION" : " VIOLATIONS");
         else
-            to << one.count << " VIOLATIONS";
+            to << (one.checked == 0 ? "nothing to check" : "sound");
         if (one.excused != 0) to << ", " << one.excused << " where the store forgot";
         to << "\n";
         for (std::size_t i = 0; i < one.violations.size() && i < 3; ++i) {
