@@ -6,8 +6,8 @@
 namespace mortise::inline v0::core {
 
 lease::lease(const terms& agreed, spi::time_point counted_from)
-    : life_(agreed.life.value_or(spi::duration::zero())),
-      span_(std::min(agreed.grace.value_or(life_), life_)),
+    : life_(agreed.life ? std::max(*agreed.life, spi::duration{1}) : spi::duration::zero()),
+      span_(std::clamp(agreed.grace.value_or(life_), spi::duration::zero(), life_)),
       margin_(std::min(agreed.margin, span_)),
       counted_from_(counted_from),
       renewed_(agreed.renewed && agreed.life) {

@@ -23,7 +23,7 @@ public:
     enum class state : unsigned char { held, at_risk, lost };
 
     struct terms {
-        std::optional<spi::duration> life{};  // none: ends only when told
+        std::optional<spi::duration> life{};  // none: ends only when told; one that is not positive is over at once
         bool renewed = true;
         spi::duration margin{};                // how much before the store's end the holder stops
         std::optional<spi::duration> grace{};  // set: so long, until the first renewal makes it `life`

@@ -1,3 +1,5 @@
+#include "base/told_span.hpp"
+
 #include <mortise/boot_clock.hpp>
 #include <mortise/duration.hpp>
 
@@ -117,6 +119,19 @@ TEST(until, works_on_the_standard_clocks_and_ours) {
     EXPECT_EQ(until(std::chrono::system_clock::time_point::max()), for_ever);
     EXPECT_EQ(until(boot_clock::time_point::max()), for_ever);
     EXPECT_EQ(until(std::chrono::steady_clock::time_point::min()), 0ns);
+}
+
+TEST(told_span, is_a_century_at_most_in_either_direction) {
+    using std::chrono::microseconds;
+    using std::chrono::seconds;
+    constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t smallest = std::numeric_limits<std::int64_t>::min();
+    static_assert(base::told_span<microseconds>(-1'500) == -1500us);
+    for (const nanoseconds span :
+         {nanoseconds{base::told_span<seconds>(largest)}, nanoseconds{base::told_span<microseconds>(largest)},
+          nanoseconds{base::told_span<std::chrono::milliseconds>(largest)}})
+        EXPECT_EQ(span, std::chrono::hours{24 * 365 * 100});
+    EXPECT_EQ(nanoseconds{base::told_span<seconds>(smallest)}, std::chrono::hours{-24 * 365 * 100});
 }
 
 }  // namespace

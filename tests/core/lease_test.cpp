@@ -27,6 +27,16 @@ TEST(lease_machine, counts_from_before_the_request_and_stops_a_margin_early) {
     EXPECT_EQ(one.life(), 30s);
 }
 
+TEST(lease_machine, that_has_no_time_is_over_at_once_and_not_without_end) {
+    for (const spi::duration none : {spi::duration::zero(), spi::duration{-5s}}) {
+        lease one({.life = none, .renewed = true, .margin = 300ms, .grace = none}, start);
+        EXPECT_TRUE(one.life().has_value());
+        EXPECT_TRUE(one.poll(start + 1ms).lost);
+    }
+    const lease short_at_first({.life = 30s, .renewed = true, .margin = 300ms, .grace = -1s}, start);
+    EXPECT_LE(short_at_first.deadline(), start);
+}
+
 TEST(lease_machine, has_nothing_to_say_before_a_third_of_its_life) {
     lease one(usual, start);
     const auto early = one.poll(start + 10s - 1ns);

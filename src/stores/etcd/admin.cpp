@@ -1,6 +1,7 @@
 #include "stores/etcd/admin.hpp"
 
 #include "base/line.hpp"
+#include "base/told_span.hpp"
 #include "stores/etcd/holders.hpp"
 #include "stores/etcd/requests.hpp"
 
@@ -89,7 +90,8 @@ struct admin::survey : std::enable_shared_from_this<survey> {
             [self = shared_from_this(), holds = std::move(holds)](const rpc_result& reply, const std::string& bytes) {
                 rpc::lease_response left;
                 if (reply.ok() && decode(bytes, left) && left.ttl > 0)
-                    for (const std::size_t i : holds) self->all.holds[i].lease_left = std::chrono::seconds{left.ttl};
+                    for (const std::size_t i : holds)
+                        self->all.holds[i].lease_left = base::told_span<std::chrono::seconds>(left.ttl);
                 self->closed();
             });
     }

@@ -1,6 +1,7 @@
 #include "stores/etcd/diagnostics.hpp"
 
 #include "base/text.hpp"
+#include "base/told_span.hpp"
 #include "stores/etcd/names.hpp"
 #include "stores/etcd/requests.hpp"
 
@@ -162,7 +163,7 @@ void diagnose(const settings& how, const std::shared_ptr<members>& cluster, spi:
                          cluster->ask(method::revoke_lease, lease_request(brief), how.timeout,
                                       [](const rpc_result&, const std::string&) {});
                          std::scoped_lock guard{all->mutex};
-                         all->seen.shortest_lease = std::chrono::seconds{given.ttl};
+                         all->seen.shortest_lease = base::told_span<std::chrono::seconds>(given.ttl);
                      }
                      all->answered(how);
                  });

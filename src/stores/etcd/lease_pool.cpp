@@ -1,5 +1,6 @@
 #include "stores/etcd/lease_pool.hpp"
 
+#include "base/told_span.hpp"
 #include "stores/etcd/names.hpp"
 #include "stores/etcd/requests.hpp"
 
@@ -94,7 +95,7 @@ void lease_pool::granted(const std::shared_ptr<lease>& made, const rpc_result& r
     if (!decode(bytes, given) || given.ttl < 1) return then(not_granted(), {});
     {
         std::scoped_lock guard{mutex_};
-        made->life = seconds{given.ttl};
+        made->life = base::told_span<seconds>(given.ttl);
         made->proven = sent;
     }
     if (made->shared) next_round(made);
@@ -144,7 +145,7 @@ void lease_pool::heard(const std::string& message) {
         lease& it = *asked->of;
         it.failures = 0;
         if (reply.ttl > 0) {
-            it.life = seconds{reply.ttl};
+            it.life = base::told_span<seconds>(reply.ttl);
             it.proven = std::max(it.proven, asked->sent);
         } else {
             gone = !std::exchange(it.gone, true);

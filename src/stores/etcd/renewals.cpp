@@ -2,6 +2,7 @@
 
 #include "base/line.hpp"
 #include "base/renewal_replies.hpp"
+#include "base/told_span.hpp"
 
 #include <chrono>
 #include <map>
@@ -75,11 +76,11 @@ void renewals::keep_or_move(const stored_claim& its, spi::duration life, const c
                              rpc::lease_response left;
                              if (!reply.ok() || !decode(bytes, left)) return done(renewal_is::unknown);
                              if (left.ttl <= 0) return done(renewal_is::lost);
-                             if (seconds{left.granted_ttl} < life)
+                             if (base::told_span<seconds>(left.granted_ttl) < life)
                                  return self->move_to_longer(its, life, id, std::move(done));
                              const auto on = std::make_shared<lease>();
                              on->id = its.lease;
-                             on->life = seconds{left.granted_ttl};
+                             on->life = base::told_span<seconds>(left.granted_ttl);
                              self->parts_->leases->keep(
                                  on, [done = std::move(done)](lease_pool::answer is) mutable { done(answer_of(is)); });
                          });

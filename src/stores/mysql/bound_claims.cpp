@@ -1,6 +1,7 @@
 #include "stores/mysql/bound_claims.hpp"
 
 #include "base/renewal_replies.hpp"
+#include "base/told_span.hpp"
 
 #include <mortise/error.hpp>
 
@@ -28,7 +29,7 @@ mortise::holder holder_in(const sql::values& row, std::size_t first) {
     return {.host = text_at(row, first + 1),
             .pid = number_at(row, first + 2),
             .label = text_at(row, first + 3),
-            .held_for = std::chrono::microseconds{number_at(row, first + 4)},
+            .held_for = base::told_span<std::chrono::microseconds>(number_at(row, first + 4)),
             .token = token::of(static_cast<std::uint64_t>(number_at(row, first)), 0)};
 }
 

@@ -1,6 +1,7 @@
 #include "stores/redis/diagnostics.hpp"
 
 #include "base/text.hpp"
+#include "base/told_span.hpp"
 #include "stores/redis/names.hpp"
 #include "stores/redis/rights.hpp"
 
@@ -214,7 +215,8 @@ private:
             if (answer.items.size() == 2) {
                 const server_info parts = server_info::of("s:" + std::string(answer.items[0].text) +
                                                           "\nus:" + std::string(answer.items[1].text));
-                const microseconds theirs = seconds{parts.number("s")} + microseconds{parts.number("us")};
+                const microseconds theirs =
+                    base::told_span<seconds>(parts.number("s")) + base::told_span<microseconds>(parts.number("us"));
                 const auto ours = before + (after - before) / 2;
                 seen_.clock_ahead = theirs - std::chrono::duration_cast<microseconds>(ours.time_since_epoch());
             }

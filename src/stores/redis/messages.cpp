@@ -3,6 +3,7 @@
 #include "base/kinds.hpp"
 #include "base/push_grace.hpp"
 #include "base/text.hpp"
+#include "base/told_span.hpp"
 #include "base/words.hpp"
 
 #include <mortise/error.hpp>
@@ -272,21 +273,23 @@ claim_reply read_claim(const reply& raw, spi::time_point sent, std::uint32_t cla
         from.require(counter >= 0);
         out.now = server_time{now};
         answer.is = granted;
-        answer.grant = {
-            .counter = static_cast<std::uint64_t>(counter), .lease = microseconds{lease}, .counted_from = sent};
-        if (left < lease) answer.grant.grace = microseconds{left};
+        answer.grant = {.counter = static_cast<std::uint64_t>(counter),
+                        .lease = base::told_span<microseconds>(lease),
+                        .counted_from = sent};
+        if (left < lease) answer.grant.grace = base::told_span<microseconds>(left);
     } else if (verdict == 'Q' || verdict == 'B') {
         const auto [place, free_in, now] = from.take<layouts::standing>();
         from.require(place >= 0);
         out.now = server_time{now};
         answer.is = verdict == 'Q' ? queued : busy;
         answer.standing.place = static_cast<std::size_t>(place);
-        if (free_in >= 0) answer.standing.free_in = microseconds{free_in};
+        if (free_in >= 0) answer.standing.free_in = base::told_span<microseconds>(free_in);
         if (!from.rest().empty()) {
             const auto [counter, held_for] = from.take<layouts::blocker>();
             from.require(counter >= 0);
             words rest{from.rest()};
-            answer.standing.holder = holder_of(rest, static_cast<std::uint64_t>(counter), microseconds{held_for});
+            answer.standing.holder =
+                holder_of(rest, static_cast<std::uint64_t>(counter), base::told_span<microseconds>(held_for));
         }
     } else if (verdict == 'R') {
         words why_not{raw.text.substr(1)};
@@ -314,8 +317,8 @@ std::optional<inbox_message> read_inbox_message(std::string_view message) {
         const auto [counter, lease, left, now] = from.take<layouts::grant>();
         from.require(counter >= 0);
         read.counter = static_cast<std::uint64_t>(counter);
-        read.lease = microseconds{lease};
-        read.left = microseconds{left};
+        read.lease = base::told_span<microseconds>(lease);
+        read.left = base::told_span<microseconds>(left);
         read.at = server_time{now};
     }
     read.key = from.rest();
@@ -332,8 +335,8 @@ std::vector<spi::listed> read_shown(const reply& raw, std::string_view name) {
         words from{raw.items[i].text};
         const auto counter = from.number<std::uint64_t>();
         const auto weight = from.number<std::uint32_t>();
-        const microseconds held_for{from.number()};
-        const microseconds left{from.number()};
+        const auto held_for = base::told_span<microseconds>(from.number());
+        const auto left = base::told_span<microseconds>(from.number());
         if (auto holder = holder_of(from, counter, held_for))
             holds.push_back({std::string(name), std::move(*holder), capacity, weight, waiting, left});
     }

@@ -3,6 +3,7 @@
 #include "base/ended_claims.hpp"
 #include "base/kinds.hpp"
 #include "base/limits.hpp"
+#include "base/told_span.hpp"
 #include "base/words.hpp"
 #include "stores/redis/names.hpp"
 
@@ -96,7 +97,7 @@ spi::claim_answer redisson_protocol::read_claim(const reply& raw, const peer_cla
     if (raw.is != reply::kind::integer) return {};
     spi::claim_answer no{.is = busy};
     no.standing.holder.emplace();  // somebody: an owner is a number
-    if (raw.number >= 0) no.standing.free_in = milliseconds{raw.number};
+    if (raw.number >= 0) no.standing.free_in = base::told_span<milliseconds>(raw.number);
     return no;
 }
 

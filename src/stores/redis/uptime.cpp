@@ -1,5 +1,6 @@
 #include "stores/redis/uptime.hpp"
 
+#include "base/told_span.hpp"
 #include "stores/redis/resp.hpp"
 #include "stores/redis/server_info.hpp"
 
@@ -19,7 +20,7 @@ void ask_uptime(router& servers, spi::reply<std::optional<spi::duration>> done) 
         if (answer.is != reply::kind::text) return done(std::nullopt);
         const server_info info = server_info::of(answer.text);
         if (!info.has("uptime_in_seconds")) return done(std::nullopt);
-        done(std::chrono::seconds{info.number("uptime_in_seconds")});
+        done(base::told_span<std::chrono::seconds>(info.number("uptime_in_seconds")));
     });
 }
 

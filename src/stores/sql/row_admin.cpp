@@ -1,5 +1,6 @@
 #include "stores/sql/row_admin.hpp"
 
+#include "base/told_span.hpp"
 #include "stores/sql/answers.hpp"
 #include "stores/sql/row_line.hpp"
 
@@ -17,12 +18,12 @@ spi::listed listed_in(const values& row) {
             .holder = {.host = std::string(bytes_in(row[4])),
                        .pid = number_in(row[5]),
                        .label = std::string(bytes_in(row[6])),
-                       .held_for = std::chrono::microseconds{number_in(row[8])},
+                       .held_for = base::told_span<std::chrono::microseconds>(number_in(row[8])),
                        .token = token::of(counter, 0)},
             .capacity = static_cast<std::uint32_t>(number_in(row[2])),
             .weight = static_cast<std::uint32_t>(number_in(row[3])),
             .waiting = static_cast<std::size_t>(number_in(row[9])),
-            .lease_left = std::chrono::microseconds{number_in(row[7])}};
+            .lease_left = base::told_span<std::chrono::microseconds>(number_in(row[7]))};
 }
 
 finding finding_of(const outcome& failed, const std::string& server) {

@@ -1,5 +1,7 @@
 #include "stores/sql/row_line.hpp"
 
+#include "base/told_span.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -29,20 +31,22 @@ enum column : std::size_t {
 row_entry entry_of(const values& row) {
     const auto number = [&](column which) { return number_in(row[which]); };
     const auto counter = static_cast<std::uint64_t>(number(seq));
-    return {.at = {.id = id_in(row[id]),
-                   .arrived = counter,
-                   .written = counter,
-                   .capacity = static_cast<std::uint32_t>(number(capacity)),
-                   .weight = static_cast<std::uint32_t>(number(weight)),
-                   .instead_of = id_in(row[instead_of]),
-                   .place = static_cast<std::uint64_t>(number(place))},
-            .confirmed = number(confirmed) != 0,
-            .left = std::chrono::microseconds{number(confirmed) != 0 ? number(left_us) : 0},  // who waits has no end
-            .owner = {.host = std::string(bytes_in(row[host])),
-                      .pid = number(pid),
-                      .label = std::string(bytes_in(row[label])),
-                      .held_for = std::chrono::microseconds{std::max<std::int64_t>(0, number(held_us))},
-                      .token = token::of(counter, 0)}};
+    return {
+        .at = {.id = id_in(row[id]),
+               .arrived = counter,
+               .written = counter,
+               .capacity = static_cast<std::uint32_t>(number(capacity)),
+               .weight = static_cast<std::uint32_t>(number(weight)),
+               .instead_of = id_in(row[instead_of]),
+               .place = static_cast<std::uint64_t>(number(place))},
+        .confirmed = number(confirmed) != 0,
+        .left = base::told_span<std::chrono::microseconds>(number(confirmed) != 0 ? number(left_us)
+                                                                                  : 0),  // who waits has no end
+        .owner = {.host = std::string(bytes_in(row[host])),
+                  .pid = number(pid),
+                  .label = std::string(bytes_in(row[label])),
+                  .held_for = base::told_span<std::chrono::microseconds>(std::max<std::int64_t>(0, number(held_us))),
+                  .token = token::of(counter, 0)}};
 }
 
 }  // namespace
