@@ -178,6 +178,10 @@ void faulty_store::lost(std::string_view name, const claim_id& id) {
     push(id, [this, name = std::string{name}, id] { store_wrapper::lost(name, id); });
 }
 
+void faulty_store::wanted(std::string_view name, const claim_id& id) {
+    push(id, [this, name = std::string{name}, id] { store_wrapper::wanted(name, id); });
+}
+
 spi::store_factory faulty(spi::store_factory inner, std::shared_ptr<fault_plan> plan) {
     return [inner = std::move(inner), plan = std::move(plan)](const spi::context& outer) {
         return std::make_unique<faulty_store>(outer, inner, plan);

@@ -28,6 +28,7 @@ public:
 
     void granted(std::string_view name, const claim_id& id, const spi::grant& what) override;
     void lost(std::string_view name, const claim_id& id) override;
+    void wanted(std::string_view name, const claim_id& id) override;
 
 private:
     template <class Answer, class Ask>

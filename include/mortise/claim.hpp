@@ -46,6 +46,20 @@ struct durability {
 // (release_result::sent), and its result is not reported. It is retried in the background like any other release.
 enum class release_mode { awaited, lazy };
 
+// Whether the client keeps the grant for a while after an unlock, and takes it again without a request (a *kept* lock). As soon
+// as another client asks for the lock, the store tells the keeper, who gives it up: at once if it is idle, else with its next
+// unlock. A lock that others want every now and then is not kept for some time after each. Applies to exclusive locks that a
+// mutex object takes and hands over; requires promises().keeps. A keeper that is stopped delays others until its lease ends.
+struct keep {
+    std::chrono::nanoseconds idle_for{};  // 1 ms to 60 s; zero: not at all
+
+    static constexpr keep off() noexcept { return {}; }
+    static constexpr keep idle(std::chrono::nanoseconds span = std::chrono::milliseconds{50}) noexcept {
+        return {span};
+    }
+    friend bool operator==(const keep&, const keep&) = default;
+};
+
 // How to claim a name. The defaults suit most callers; set what differs:
 //     locks.try_acquire("report", {.wait = 200ms, .label = "nightly"});
 struct claim_options {
@@ -66,6 +80,9 @@ struct claim_options {
 
     // Unset: the client's durability.
     std::optional<mortise::durability> durability{};
+
+    // Unset: as the client does.
+    std::optional<mortise::keep> keep{};
 
     // Fail with errc::no_token if the store has no fencing tokens.
     bool require_token = false;

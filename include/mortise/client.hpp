@@ -53,6 +53,9 @@ struct client_options {
     // a turn. 0 or 1: no hand-over; every lock is a request to the store.
     unsigned hand_over_turns = 16;
 
+    // Whether locks are kept for a while after their unlock; for claims that set none. The default asks the store each time.
+    mortise::keep keep = mortise::keep::off();
+
     // How much earlier a hold expires for its owner than in the store: a fraction of the lease, for clocks that run at
     // different speeds, plus a fixed margin.
     double drift = 0.01;

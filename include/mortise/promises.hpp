@@ -14,16 +14,17 @@ namespace mortise::inline v0 {
 // What a store promises; code, tests and docs/guarantees.md read it. A claim that requires more is refused with
 // errc::unsupported.
 struct promises {
-    std::string store{};         // "memory", "redis single", ...
-    bool tokens = false;         // strictly increasing fencing tokens
-    bool fifo = false;           // waiters are granted strictly in order of arrival
-    bool detached = false;       // kept_by::lease
-    bool leases = false;         // holds can expire
-    bool upgrades = false;       // a hold can be exchanged for a larger or smaller one in one step
-    bool processes = false;      // several processes can share it
-    bool replicas = false;       // a claim can wait for replicas (durability::wait)
-    bool pushes = false;         // tells a waiter that its turn has come; false: waiters ask again, at paced intervals
-    bool lists = false;          // can say who holds what
+    std::string store{};     // "memory", "redis single", ...
+    bool tokens = false;     // strictly increasing fencing tokens
+    bool fifo = false;       // waiters are granted strictly in order of arrival
+    bool detached = false;   // kept_by::lease
+    bool leases = false;     // holds can expire
+    bool upgrades = false;   // a hold can be exchanged for a larger or smaller one in one step
+    bool processes = false;  // several processes can share it
+    bool replicas = false;   // a claim can wait for replicas (durability::wait)
+    bool pushes = false;     // tells a waiter that its turn has come; false: waiters ask again, at paced intervals
+    bool keeps = false;      // tells a client that keeps an idle lock when another asks for it (claim_options::keep)
+    bool lists = false;      // can say who holds what
     bool raises_tokens = false;  // tokens can be raised, so that several stores give them together (spi::quorum_of)
     std::uint32_t most_capacity = 1;  // largest capacity of a name; 1: exclusive locks only
 

@@ -25,6 +25,11 @@ void check_lease(nanoseconds lease) {
         bad_option("lease of " + readable(lease) + ": use 100 ms to 24 h");
 }
 
+void check_keep(const mortise::keep& kept) {
+    if (kept != keep::off() && (kept.idle_for < shortest_keep || kept.idle_for > longest_keep))
+        bad_option("keep for " + readable(kept.idle_for) + ": use 1 ms to 60 s, or keep::off()");
+}
+
 void check_label(std::string_view label) {
     if (label.size() > longest_label || (!printable_ascii(label) && (!valid_utf8(label) || has_control(label))))
         bad_option("label " + quoted(label) + ": use at most 200 bytes of UTF-8 without control characters");
@@ -56,6 +61,7 @@ void check(const claim& wanted) {
     if (o.wait && *o.wait < nanoseconds::zero())
         bad_option("wait of " + readable(*o.wait) + ": use zero for no wait, or leave it out to wait as the verb does");
     if (o.lease) check_lease(*o.lease);
+    if (o.keep) check_keep(*o.keep);
     check_label(o.label);
 }
 
@@ -63,6 +69,7 @@ void check(const client_options& o) {
     using namespace std::chrono_literals;
     if (o.lease) check_lease(*o.lease);
     check_label(o.label);
+    check_keep(o.keep);
     if (o.hand_over_turns > token::most_turns)
         bad_option("hand_over_turns of " + std::to_string(o.hand_over_turns) + ": use 0 to 1023");
     if (!(o.drift >= 0.0 && o.drift <= 0.5)) bad_option("drift of " + std::to_string(o.drift) + ": use 0 to 0.5");

@@ -15,6 +15,8 @@ inline constexpr std::size_t longest_name = 200;
 inline constexpr std::size_t longest_label = 200;
 inline constexpr std::chrono::nanoseconds shortest_lease = std::chrono::milliseconds{100};
 inline constexpr std::chrono::nanoseconds longest_lease = std::chrono::hours{24};
+inline constexpr std::chrono::nanoseconds shortest_keep = std::chrono::milliseconds{1};
+inline constexpr std::chrono::nanoseconds longest_keep = std::chrono::seconds{60};
 inline constexpr std::uint32_t most_capacity = 1u << 31;
 
 // Each throws errc::invalid_name or errc::invalid_option with a message that says what is allowed.

@@ -8,6 +8,7 @@ notifier::~notifier() = default;
 events::~events() = default;
 store::~store() = default;
 
+void events::wanted(std::string_view, const claim_id&) {}
 void events::reconnected() {}
 fixture::~fixture() = default;
 
@@ -123,6 +124,9 @@ void store_wrapper::granted(std::string_view name, const claim_id& id, const gra
 }
 void store_wrapper::lost(std::string_view name, const claim_id& id) {
     outer_.events.lost(name, id);
+}
+void store_wrapper::wanted(std::string_view name, const claim_id& id) {
+    outer_.events.wanted(name, id);
 }
 void store_wrapper::reconnected() {
     outer_.events.reconnected();

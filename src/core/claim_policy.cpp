@@ -49,6 +49,13 @@ std::optional<refusal> claim_policy::not_promised(const claim& wanted) const {
     if (o.kept_by == kept_by::lease && !promises_.detached)
         return cannot("detached claims (kept_by::lease); use kept_by::process");
     if (o.lease && !promises_.leases) return cannot("leases; leave claim_options::lease unset");
+    if (o.keep && *o.keep != keep::off() && !may_keep(wanted))
+        return refuse(
+            errc::invalid_option, wanted.name,
+            "only an exclusive claim is kept (claim_options::keep), with order::any, renew::on, hand_over::on, "
+            "kept_by::process and client_options::hand_over_turns above 1");
+    if (keep_of(wanted) != keep::off() && !promises_.keeps)
+        return cannot("to say that somebody else asks for a lock that is kept (keep::idle); use keep::off()");
     if (durability_of(o) > 0 && !promises_.replicas) return cannot("to wait for replicas (durability::wait)");
     if (wanted.capacity > promises_.most_capacity) return cannot("a capacity of " + std::to_string(wanted.capacity));
     const auto lease = lease_of(o);
@@ -75,6 +82,18 @@ std::optional<spi::duration> claim_policy::lease_of(const claim_options& o) cons
 
 unsigned claim_policy::durability_of(const claim_options& o) const {
     return o.durability.value_or(options_.durability).replicas;
+}
+
+// What may be handed over inside the process may be kept by it.
+bool claim_policy::may_keep(const claim& wanted) const {
+    const claim_options& o = wanted.options;
+    return options_.hand_over_turns > 1 && o.hand_over == hand_over::on && o.order == order::any &&
+           wanted.weight == wanted.capacity && o.renew == renew::on && o.kept_by == kept_by::process;
+}
+
+mortise::keep claim_policy::keep_of(const claim& wanted) const {
+    if (!may_keep(wanted)) return keep::off();
+    return wanted.options.keep.value_or(options_.keep);
 }
 
 spi::duration claim_policy::margin_of(spi::duration lease) const {
@@ -104,8 +123,9 @@ settled_claim claim_policy::settled(claim& wanted) const {
     terms.lazy = o.release == release_mode::lazy;
     terms.renewed = o.renew == renew::on;
     terms.detached = o.kept_by == kept_by::lease;
-    terms.shareable = options_.hand_over_turns > 1 && o.hand_over == hand_over::on && o.order == order::any &&
-                      wanted.weight == wanted.capacity && terms.renewed && !terms.detached;
+    terms.shareable = may_keep(wanted);
+    const auto kept = std::chrono::ceil<std::chrono::milliseconds>(keep_of(wanted).idle_for);
+    terms.keep_ms = static_cast<std::uint16_t>(kept.count());
     return {std::move(made), o.stop.take()};
 }
 

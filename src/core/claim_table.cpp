@@ -12,6 +12,9 @@ namespace {
 // What a store that can be reached does not leave a request without.
 constexpr spi::duration silence = std::chrono::milliseconds{100};
 
+// A lock that others want is not kept for so many times as long as it would be.
+constexpr int times_not_kept = 20;
+
 // What somebody still holds, and nobody else is about to replace.
 std::error_code not_replaceable(const claimant& call) {
     if (call.is.load() != claimant::phase::holding) return errc::not_owner;
@@ -78,7 +81,7 @@ void pass_on(const std::shared_ptr<cohort>& c, spi::time_point now, actions& tod
 }
 
 // Counted as sent. With the mutex held.
-spi::claim_request request_of(cohort& c, spi::time_point sent) {
+spi::claim_request request_of(cohort& c, bool keeps_idle, spi::time_point sent) {
     c.in_flight.store(true, std::memory_order_relaxed);
     c.asked->overlapping = c.asked->unanswered > 0;
     ++c.asked->unanswered;
@@ -97,7 +100,8 @@ spi::claim_request request_of(cohort& c, spi::time_point sent) {
             .gives_way = std::exchange(c.gives_way, false),
             .replicas = c.terms.replicas,
             .wait_slot = c.line.empty() ? 0 : c.line.front()->waiting->wait_slot,
-            .keeps = c.shareable && !c.line.empty() && c.line.front()->waiting->owner != 0};
+            .keeps = c.shareable && !c.line.empty() && c.line.front()->waiting->owner != 0,
+            .keeps_idle = keeps_idle};
 }
 
 // Who is in the way, as far as it is known here: this process, or whoever the store named.
@@ -153,6 +157,16 @@ const std::shared_ptr<cohort>& claim_table::shard::shared(const cohort& c) const
     return c.shareable ? *joinable.find(name_key(c.terms)) : *solo.find(c.id);
 }
 
+void claim_table::shard::note_contest(const claim_terms& t, spi::time_point now) noexcept {
+    if (t.keep_ms != 0) contest_of(t) = {t.name_hash, now + times_not_kept * t.keep_for()};
+}
+
+bool claim_table::shard::would_keep(const cohort& c, spi::time_point now) noexcept {
+    if (c.terms.keep_ms == 0 || !c.shareable || c.line.empty() || c.line.front()->waiting->owner == 0) return false;
+    const contest& last = contest_of(c.terms);
+    return last.name_hash != c.terms.name_hash || now >= last.until;
+}
+
 void claim_table::shard::look_at(cohort& c, spi::time_point due) {
     if (due == spi::time_point::max()) return looks.erase(c);
     looks.set(c, due);
@@ -191,14 +205,14 @@ std::error_code claim_table::join(std::shared_ptr<claimant>&& call, std::shared_
         return too_late;
     }
     todo.now = now;
+    auto found = s.joinable.find(name_key(*terms));
+    if (found != s.joinable.end() && (*found)->is == cohort::state::held && (*found)->word) {
+        const bool alike = shareable && (*found)->terms.interchangeable(*terms);
+        if (alike && take_kept(*found, call, now, todo)) return {};
+        if (!alike) give_up_kept(*found, todo);
+        if (shareable) found = s.joinable.find(name_key(*terms));
+    }
     if (shareable) {
-        auto found = s.joinable.find(name_key(*terms));
-        if (found != s.joinable.end() && (*found)->is == cohort::state::held && (*found)->word) {
-            const bool alike = (*found)->terms.interchangeable(*terms);
-            if (alike && take_kept(*found, call, now, todo)) return {};
-            if (!alike) give_up_kept(*found, todo);
-            found = s.joinable.find(name_key(*terms));
-        }
         if (found == s.joinable.end()) {
             // It is the first of its name.
         } else if (!(*found)->terms.interchangeable(*terms)) {
@@ -221,7 +235,7 @@ std::error_code claim_table::join(std::shared_ptr<claimant>&& call, std::shared_
     call->cohort = c;
     w.place = c->line.insert(c->line.end(), std::move(call));
     s.insert(c);
-    todo.request = request_of(*c, now);
+    todo.request = request_of(*c, s.would_keep(*c, now), now);
     c->calling.store(true, std::memory_order_relaxed);  // or as good as
     todo.ask = std::move(c);
     return {};
@@ -270,9 +284,10 @@ actions claim_table::leave(const std::shared_ptr<claimant>& call, std::size_t na
 }
 
 std::optional<spi::claim_request> claim_table::request(cohort& c, spi::time_point sent) {
-    std::scoped_lock guard{mutex_of(c.terms.name_hash)};
+    shard& s = shard_of(c.terms.name_hash);
+    std::scoped_lock guard{s.mutex};
     if (!c.waits()) return std::nullopt;
-    return request_of(c, sent);
+    return request_of(c, s.would_keep(c, sent), sent);
 }
 
 void claim_table::requested(const std::shared_ptr<cohort>& c, spi::time_point due) {
@@ -338,6 +353,7 @@ actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point 
         }
         return todo;
     }
+    shard_of(c->terms.name_hash).note_contest(c->terms, now);
     // The store has looked at what it replaces.
     if (c->instead_of && covers(c->terms, c->instead_of->terms)) c->instead_of->trust();
     if (answer.is == verdict::busy) {
@@ -384,6 +400,25 @@ actions claim_table::lost(std::string_view name, const claim_id& id, spi::time_p
     return todo;
 }
 
+actions claim_table::wanted(std::string_view name, const claim_id& id, spi::time_point now) {
+    actions todo;
+    const name_key key{name};
+    shard& s = shard_of(key.hash);
+    std::scoped_lock guard{s.mutex};
+    const auto c = s.find(key, id);
+    if (!c) return todo;
+    s.note_contest(c->terms, now);
+    if (c->waits()) c->contested = true;
+    if (c->is == cohort::state::held && c->has_own_word() && !give_up_kept(c, todo)) c->want();
+    return todo;
+}
+
+void claim_table::look_after(const std::shared_ptr<cohort>& c) {
+    shard& s = shard_of(c->terms.name_hash);
+    std::scoped_lock guard{s.mutex};
+    if (c->is == cohort::state::held) s.look_at(*c, c->next_look());
+}
+
 auto claim_table::due(spi::time_point now) -> looks {
     looks all;
     for (shard& s : shards_) {
@@ -402,7 +437,7 @@ auto claim_table::due(spi::time_point now) -> looks {
 bool claim_table::look(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo) {
     std::scoped_lock guard{mutex_of(c->terms.name_hash)};
     if (c->is == cohort::state::held) {
-        if (give_up_kept(c, todo)) return false;
+        if (still_kept(*c, now) || give_up_kept(c, todo)) return false;
         const bool joins = now < c->lease.due() && now >= c->lease.may_join();
         lease::step step = c->lease.poll(now);
         if (joins) step.renew = c->lease.ask_early(now);
@@ -429,7 +464,7 @@ bool claim_table::look(const std::shared_ptr<cohort>& c, spi::time_point now, ac
 bool claim_table::renew_early(const std::shared_ptr<cohort>& c, spi::time_point now) {
     std::scoped_lock guard{mutex_of(c->terms.name_hash)};
     if (c->is != cohort::state::held || !c->lease.restart(now)) return false;
-    shard_of(c->terms.name_hash).look_at(*c, c->lease.due());
+    shard_of(c->terms.name_hash).look_at(*c, c->next_look());
     return true;
 }
 
@@ -484,10 +519,13 @@ auto claim_table::doubt_all(spi::time_point now) -> doubts {
         if (c->is == cohort::state::queued) found.waiting.push_back(c);
         if (c->is == cohort::state::unsettled) found.fixed.push_back(c->instead_of);
         if (c->is != cohort::state::held) return;
-        if (!c->terms.renewed) {
+        actions todo;
+        if (c->has_own_word() && give_up_kept(c, todo)) {
+            if (todo.release.claim) found.idle.push_back(std::move(todo.release));
+        } else if (!c->terms.renewed) {
             found.fixed.push_back(c);
         } else if (c->lease.ask_again(now)) {
-            shard_of(c->terms.name_hash).look_at(*c, c->lease.due());
+            shard_of(c->terms.name_hash).look_at(*c, c->next_look());
             found.renewing.push_back(c);
         }
     });
@@ -593,10 +631,14 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
             shard_of(next->terms.name_hash).look_at(*next, now + std::chrono::milliseconds{10});
         return;
     }
+    // Not if it was in line, or may have been: others may have come after it, of whom the store told nobody.
+    const bool first = c->is == cohort::state::asking && c->asked->unanswered == 0 && !c->contested;
+    const bool keeps = given.told && first && shard_of(c->terms.name_hash).would_keep(*c, now);
     c->asked.reset();
     c->in_flight.store(false, std::memory_order_release);
     c->is = cohort::state::held;
     if (c->shareable) c->word = given.word;
+    if (keeps && !c->word) c->make_own_word();
     if (const auto old = std::exchange(c->instead_of, nullptr)) {
         // Its place was taken: it ends, and the store knows.
         old->replaced_by.reset();
@@ -613,7 +655,7 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
     c->valid_for_its_lease();
     pass_on(c, now, todo);
     if (!c->line.empty()) c->want();
-    shard_of(c->terms.name_hash).look_at(*c, c->lease.due());
+    shard_of(c->terms.name_hash).look_at(*c, c->next_look());
 }
 
 // A grant with a word, if nobody is inside. False: the call has to wait, or to ask the store.
@@ -645,6 +687,14 @@ bool claim_table::give_up_kept(std::shared_ptr<cohort> c, actions& todo) {
     } else {
         return false;
     }
+    return true;
+}
+
+// Nobody is inside, and it has not been so for long. It is not renewed meanwhile.
+bool claim_table::still_kept(cohort& c, spi::time_point now) {
+    const auto until = c.kept_until();
+    if (!until || now >= *until || now >= c.lease.due()) return false;
+    shard_of(c.terms.name_hash).look_at(c, c.next_look());
     return true;
 }
 
@@ -748,10 +798,7 @@ void claim_table::succeed(const std::shared_ptr<cohort>& c, actions& todo) {
 // What follows from a step of its lease. If it is lost, its owner is told; those in line go on without it.
 void claim_table::apply(const std::shared_ptr<cohort>& c, lease::step step, std::error_code why, spi::time_point now,
                         actions& todo) {
-    if (step.lost && c->nobody_inside()) {
-        end(c);
-        return succeed(c, todo);
-    }
+    if (step.lost && c->nobody_inside() && give_up_kept(c, todo)) return succeed(c, todo);
     if (step.lost) {
         todo.lost = std::move(c->holder);
         end(c);
@@ -761,7 +808,7 @@ void claim_table::apply(const std::shared_ptr<cohort>& c, lease::step step, std:
     if (step.at_risk) c->want();  // not to be kept for longer than this hold
     if (step.at_risk) events_.emit(event_kind::at_risk, c->terms.name, c->token(), why, c->lease.deadline() - now);
     if (!c->doubted) c->valid_for_its_lease();
-    shard_of(c->terms.name_hash).look_at(*c, c->lease.due());
+    shard_of(c->terms.name_hash).look_at(*c, c->next_look());
 }
 
 }  // namespace mortise::inline v0::core

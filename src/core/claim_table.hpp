@@ -102,6 +102,10 @@ public:
     bool granted(std::string_view name, const claim_id& id, const spi::grant& given, spi::time_point now,
                  actions& todo);
     actions lost(std::string_view name, const claim_id& id, spi::time_point now);
+    // Somebody else asks for it: it is given up when it is idle, and not kept for some time.
+    actions wanted(std::string_view name, const claim_id& id, spi::time_point now);
+    // It has just been kept.
+    void look_after(const std::shared_ptr<cohort>& c);
 
     // Takes out what is due, and what may join it.
     struct looks {
@@ -126,6 +130,7 @@ public:
         std::vector<std::shared_ptr<cohort>> renewing{};  // marked as such
         std::vector<std::shared_ptr<cohort>> fixed{};     // never renewed, or in doubt already
         std::vector<std::shared_ptr<cohort>> waiting{};
+        std::vector<claim_release> idle{};  // kept, and somebody may have asked in vain
     };
     doubts doubt_all(spi::time_point now);
 
@@ -188,6 +193,17 @@ private:
         look_queue looks;
         schedule* when = nullptr;
 
+        // Names that others have asked for lately, and until when they are not kept. One that shares its place with another is
+        // kept too early, which costs a hand-over.
+        struct contest {
+            std::size_t name_hash = 0;
+            spi::time_point until{};
+        };
+        std::array<contest, 16> contests{};
+        contest& contest_of(const claim_terms& t) noexcept { return contests[t.name_hash / 16 % contests.size()]; }
+        void note_contest(const claim_terms& t, spi::time_point now) noexcept;
+        bool would_keep(const cohort& c, spi::time_point now) noexcept;
+
         // From now on the next look is at `due`: to renew what is held, to ask again for what is not; never at max().
         void look_at(cohort& c, spi::time_point due);
         void insert(const std::shared_ptr<cohort>& c);
@@ -202,6 +218,7 @@ private:
     void take(const std::shared_ptr<cohort>& c, const spi::grant& given, spi::time_point now, actions& todo);
     bool take_kept(std::shared_ptr<cohort> c, std::shared_ptr<claimant>& call, spi::time_point now, actions& todo);
     bool give_up_kept(std::shared_ptr<cohort> c, actions& todo);
+    bool still_kept(cohort& c, spi::time_point now);
     void busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, actions& todo);
     void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, spi::duration patience,
                    actions& todo);

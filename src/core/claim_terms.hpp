@@ -6,6 +6,7 @@
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,7 @@ struct claim_terms {
     std::uint32_t capacity = 1;
     std::uint32_t weight = 1;
     std::uint32_t replicas = 0;
+    std::uint16_t keep_ms = 0;  // for how long the grant is kept idle; 0: not at all
     // Bits: there may be a million claims.
     bool fifo : 1 = false;
     bool renewed : 1 = true;
@@ -29,10 +31,13 @@ struct claim_terms {
     bool lazy : 1 = false;       // releases are sent, not awaited
     bool shareable : 1 = false;  // may be handed over inside the process
 
+    spi::duration keep_for() const noexcept { return std::chrono::milliseconds{keep_ms}; }
+
     bool interchangeable(const claim_terms& other) const noexcept {
         if (this == &other) return shareable;
         return shareable && other.shareable && capacity == other.capacity && lease == other.lease &&
-               replicas == other.replicas && lazy == other.lazy && (label == other.label || *label == *other.label);
+               replicas == other.replicas && keep_ms == other.keep_ms && lazy == other.lazy &&
+               (label == other.label || *label == *other.label);
     }
 };
 

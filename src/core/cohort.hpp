@@ -14,6 +14,9 @@
 // Whatever must not happen behind the table's back, such as an unlock while calls wait, makes the word `wanted` first: then the
 // unlock comes to the table.
 //
+// A store across a network has no such word. If it says when somebody else asks (spi::grant::told), the cohort has a word of its
+// own, which nobody else sees; it is kept for a while only, and until the store says so.
+//
 // These are data, guarded by the mutex of the table's shard; only what valid(), keep() and take_again() read is atomic. The
 // table decides.
 #pragma once
@@ -113,6 +116,16 @@ public:
     std::uint16_t latest_turn() const noexcept;
     std::uint64_t mark() const noexcept { return spi::grant_word::mark_of(id); }
 
+    // A word of its own, for a grant that was told so.
+    void make_own_word();
+    bool has_own_word() const noexcept { return own_word != nullptr; }
+    // Until when it is kept, if it is idle.
+    std::optional<spi::time_point> kept_until() const noexcept;
+    // When the table has to look at it, while it is held.
+    spi::time_point next_look() noexcept;
+    // By who has just kept it: nobody would look whether that lasts for too long.
+    bool needs_look() noexcept { return own_word && !looked_after.load() && !looked_after.exchange(true); }
+
     call_queue line;                   // calls waiting for their turn
     std::shared_ptr<claimant> holder;  // the call whose turn it is, until its hold or the claim ends
     std::unique_ptr<request> asked = std::make_unique<request>();
@@ -121,6 +134,11 @@ public:
     std::uint64_t counter = 0;
     std::atomic<boot_clock::time_point> valid_until{boot_clock::time_point::min()};
     spi::grant_word* word = nullptr;  // none: every unlock comes to the table
+    std::unique_ptr<spi::grant_word> own_word;
+    // The table will look whether its own word has been idle for long enough. The table takes this back before it looks for the
+    // last time, and who keeps it reads this after the swap: one of the two sees the other.
+    std::atomic<bool> looked_after{false};
+    bool contested = false;  // somebody else asked before the grant arrived
 
     spi::time_point look_due{};   // these are the look_queue's
     std::uint32_t look_slot = 0;  // from 1; 0: not in it

@@ -167,6 +167,7 @@ bool engine::keep(claimant& call) noexcept {
     const spi::time_point now = clock_->now();
     const spi::duration held_for = now - call.since.load(std::memory_order_relaxed);
     if (!call.keep(now)) return false;
+    if (call.cohort->needs_look()) table_.look_after(call.cohort);
     notifications_->emit(event_kind::released, call.cohort->terms.name, call.token(), {}, held_for);
     return true;
 }
@@ -212,6 +213,10 @@ void engine::granted(std::string_view name, const claim_id& id, const spi::grant
 
 void engine::lost(std::string_view name, const claim_id& id) {
     if (!forked()) requester_.lost(name, id);
+}
+
+void engine::wanted(std::string_view name, const claim_id& id) {
+    if (!forked()) requester_.wanted(name, id);
 }
 
 void engine::reconnected() {

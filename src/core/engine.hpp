@@ -96,6 +96,7 @@ public:
     // spi::events
     void granted(std::string_view name, const claim_id& id, const spi::grant& given) override;
     void lost(std::string_view name, const claim_id& id) override;
+    void wanted(std::string_view name, const claim_id& id) override;
     void reconnected() override;
 
 private:

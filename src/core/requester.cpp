@@ -91,6 +91,10 @@ void requester::lost(std::string_view name, const claim_id& id) {
     run(table_.lost(name, id, link_.clock.now()));
 }
 
+void requester::wanted(std::string_view name, const claim_id& id) {
+    run(table_.wanted(name, id, link_.clock.now()));
+}
+
 spi::time_point requester::look() {
     if (!link_.usable()) return spi::time_point::max();
     const spi::time_point now = link_.clock.now();
@@ -144,6 +148,7 @@ void requester::verify() {
     if (!open.renewing.empty()) send_renewals(std::move(open.renewing), now);
     for (const auto& c : open.fixed) confirm(c, now);
     for (const auto& c : open.waiting) ask(c, now);
+    for (claim_release& one : open.idle) release_request::send(release_of(std::move(one), now));
 }
 
 std::shared_ptr<release_request> requester::release_of(claim_release which, spi::time_point now) {

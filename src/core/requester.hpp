@@ -42,6 +42,7 @@ public:
     // What the store pushes.
     void granted(std::string_view name, const claim_id& id, const spi::grant& given);
     void lost(std::string_view name, const claim_id& id);
+    void wanted(std::string_view name, const claim_id& id);
     void reconnected();
 
     // A release of its own, for the store to answer.

@@ -21,7 +21,7 @@ public:
     less_promising(const spi::context& outer, const spi::store_factory& inner) : store_wrapper(outer, inner) {
         less_ = store_wrapper::promises();
         less_.store = "modest";
-        less_.tokens = less_.fifo = less_.detached = false;
+        less_.tokens = less_.fifo = less_.detached = less_.keeps = false;
         less_.most_capacity = 1;
     }
     const mortise::promises& promises() const noexcept override { return less_; }
@@ -75,11 +75,11 @@ protected:
 // The structs have as many fields as are named here: a new one does not compile until it is added, and the count of
 // tests below does not fit until it has one.
 TEST(fields, each_has_a_test) {
-    [[maybe_unused]] const auto& [wait, lease, renewing, ordered, kept, handed, released, durable, require_token, label,
-                                  stop] = claim_options{};
+    [[maybe_unused]] const auto& [wait, lease, renewing, ordered, kept, handed, released, durable, kept_idle,
+                                  require_token, label, stop] = claim_options{};
     [[maybe_unused]] const auto& [name, capacity, weight, options] = claim{};
-    [[maybe_unused]] const auto& [lease2, label2, require_token2, strict, durable2, hand_over_turns, drift, margin,
-                                  reply_timeout, patience, try_patience, release_wait, close_wait, observed] =
+    [[maybe_unused]] const auto& [lease2, label2, require_token2, strict, durable2, hand_over_turns, kept_idle2, drift,
+                                  margin, reply_timeout, patience, try_patience, release_wait, close_wait, observed] =
         client_options{};
 
     const auto tests_in = [](const std::string& suite) {
@@ -88,9 +88,9 @@ TEST(fields, each_has_a_test) {
             if (all.GetTestSuite(i)->name() == suite) return all.GetTestSuite(i)->total_test_count();
         return 0;
     };
-    EXPECT_EQ(tests_in("claim_options_field"), 11);
+    EXPECT_EQ(tests_in("claim_options_field"), 12);
     EXPECT_EQ(tests_in("claim_field"), 4);
-    EXPECT_EQ(tests_in("client_options_field"), 14);
+    EXPECT_EQ(tests_in("client_options_field"), 15);
 }
 
 using claim_options_field = field;
@@ -199,6 +199,15 @@ TEST_F(claim_options_field, hand_over) {
     }
 }
 
+TEST_F(claim_options_field, keep) {
+    client small = modest();
+    EXPECT_TRUE(small.try_acquire("job", {.keep = keep::off()}));
+    const attempt refused = small.try_acquire("job", {.keep = keep::idle(1s)});
+    EXPECT_EQ(refused.reason(), errc::unsupported);
+    EXPECT_NE(refused.refusal().describe().find("keep::idle"), std::string::npos);
+    EXPECT_TRUE(mine.locks.try_acquire("job", {.keep = keep::idle(1s)}));
+}
+
 TEST_F(claim_options_field, require_token) {
     client small = modest();
     const hold held = small.acquire("job");
@@ -295,6 +304,15 @@ TEST_F(client_options_field, durability) {
     const hold three = locks.acquire("three");
     const hold none = locks.acquire("none", {.durability = durability::master()});
     EXPECT_EQ(asked, (std::vector<unsigned>{3, 0}));
+}
+
+TEST_F(client_options_field, keep) {
+    client_options options = fleet::quick();
+    options.keep = keep::idle();
+    client small = modest(options);
+    EXPECT_EQ(small.try_acquire("job").reason(), errc::unsupported);
+    EXPECT_TRUE(small.try_acquire("job", {.keep = keep::off()}));
+    EXPECT_TRUE(small.try_acquire("job", {.hand_over = hand_over::off})) << "what is never kept is not refused";
 }
 
 TEST_F(client_options_field, lease) {

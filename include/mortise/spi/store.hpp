@@ -113,6 +113,8 @@ struct claim_request {
     unsigned replicas = 0;        // that must store the grant, and each renewal, before it counts
     std::uint32_t wait_slot = 0;  // of the caller that sleeps until the grant (see sleeper); 0: none
     bool keeps = false;           // the client would use a grant_word; a store need not have one
+    // The client would keep the grant while it is idle, and give it up when it hears that somebody else asks (events::wanted).
+    bool keeps_idle = false;
 };
 
 // A grant of the store.
@@ -131,6 +133,9 @@ struct grant {
 
     // Of an exclusive claim that `keeps`: what the client may keep it by. None: it may not.
     grant_word* word = nullptr;
+
+    // Of an exclusive claim that `keeps_idle`, granted at once: nobody waits, and events::wanted tells when somebody asks.
+    bool told = false;
 };
 
 // What the store knows about a claim that was not granted.
@@ -251,6 +256,8 @@ public:
     virtual ~events();
     virtual void granted(std::string_view name, const claim_id&, const grant&) = 0;  // a queued claim was granted
     virtual void lost(std::string_view name, const claim_id&) = 0;                   // broken, or revoked by the store
+    // Somebody else asks for a claim that `keeps_idle`. May come early, twice, or not at all: it is kept for a while only.
+    virtual void wanted(std::string_view name, const claim_id&);
     // The store was unreachable, or was replaced: the core renews all holds and repeats all waiting claims at once.
     virtual void reconnected();
 };

@@ -37,6 +37,7 @@ public:
 
     void granted(std::string_view name, const claim_id&, const grant&) override;
     void lost(std::string_view name, const claim_id&) override;
+    void wanted(std::string_view name, const claim_id&) override;
     void reconnected() override;
 
 protected:

@@ -16,6 +16,7 @@ mortise::promises host_promises() {
         .upgrades = true,
         .processes = true,
         .pushes = true,
+        .keeps = true,
         .lists = true,
         .most_capacity = base::most_capacity,
         .default_lease = std::nullopt,  // the kernel tells when a holder died

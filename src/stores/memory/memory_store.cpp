@@ -21,6 +21,7 @@ mortise::promises memory_promises() {
         .leases = true,
         .upgrades = true,
         .pushes = true,
+        .keeps = true,
         .lists = true,
         .raises_tokens = true,
         .most_capacity = base::most_capacity,

@@ -87,7 +87,7 @@ script_call claim_call(const client_identity& client, std::string_view key, cons
     rest.reserve(client.client.size() + client.host.size() + wanted.label.size() + 32);
     rest += renewed ? 'r' : '-';
     rest += client.client;
-    (rest += ' ') += std::to_string(client.pid);
+    (rest += wanted.keeps_idle ? 'k' : ' ') += std::to_string(client.pid);
     (rest += ' ') += std::to_string(client.host.size());
     (rest += ' ') += client.host;
     rest += wanted.label;
@@ -308,12 +308,24 @@ claim_reply read_claim(const reply& raw, spi::time_point sent, std::uint32_t cla
 }
 
 std::optional<inbox_message> read_inbox_message(std::string_view message) {
-    if (message.empty() || (message.front() != 'G' && message.front() != 'L')) return std::nullopt;
-    packed_reader from{message.substr(layouts::verdict.size())};
+    using news = inbox_message::news;
     inbox_message read;
-    read.granted = message.front() == 'G';
+    switch (message.empty() ? '\0' : message.front()) {
+        case 'G':
+            read.is = news::granted;
+            break;
+        case 'L':
+            read.is = news::lost;
+            break;
+        case 'W':
+            read.is = news::wanted;
+            break;
+        default:
+            return std::nullopt;
+    }
+    packed_reader from{message.substr(layouts::verdict.size())};
     read.id = from.take_id();
-    if (read.granted) {
+    if (read.is == news::granted) {
         const auto [counter, lease, left, now] = from.take<layouts::grant>();
         from.require(counter >= 0);
         read.counter = static_cast<std::uint64_t>(counter);

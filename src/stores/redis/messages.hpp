@@ -118,7 +118,8 @@ error_reply read_error(const reply& raw);
 spi::claim_answer not_claimed(const reply& raw, std::string_view foreign = {});
 
 struct inbox_message {
-    bool granted = false;  // else: lost
+    enum class news : unsigned char { granted, lost, wanted };  // wanted: somebody asks for what is kept
+    news is = news::lost;
     claim_id id{};
     std::uint64_t counter = 0;
     spi::duration lease{};

@@ -14,6 +14,7 @@ void limit_to_peers(mortise::promises& all) {
     all.raises_tokens = false;
     all.fifo = false;
     all.upgrades = false;
+    all.keeps = false;
     all.lists = false;
     all.freed = "At the end of its lease (30 s unless set otherwise).";
 }
@@ -65,6 +66,7 @@ mortise::promises promises_of(const settings& config) {
         .processes = true,
         .replicas = true,
         .pushes = true,
+        .keeps = true,
         .lists = true,
         .most_capacity = base::most_capacity,
         .default_lease = std::chrono::seconds{30},

@@ -95,8 +95,9 @@ inline constexpr record_layout waiter{"WAITER", waiter_fields};
 inline constexpr packed_field length_fields[]{{"length", "H"}};
 inline constexpr record_layout length{"LENGTH", length_fields};
 
-// What the rest of a holder or a waiter begins with; its text follows.
-inline constexpr packed_field owner_fields[]{{"renewed", "c1"}, {"client", "c16"}, {"blank", "c1"}};
+// What the rest of a holder or a waiter begins with; its text follows. Kept: it is k, and the client keeps an idle lock until it is
+// told that somebody asks.
+inline constexpr packed_field owner_fields[]{{"renewed", "c1"}, {"client", "c16"}, {"kept", "c1"}};
 inline constexpr record_layout owner{"OWNER", owner_fields};
 
 // Arguments of a claim: the capacity that it takes the lock to have.

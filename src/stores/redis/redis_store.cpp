@@ -16,6 +16,7 @@
 #include <map>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace mortise::inline v0::stores::redis {
 namespace {
@@ -57,6 +58,8 @@ private:
     void note(const claim_id& id, const claim_reply& answer, spi::time_point sent, unsigned replicas);
     void confirm(const inbox_message& granted, const std::string& name, unsigned replicas);
     void stop_waiting(const claim_id& id);
+    void stop_keeping(const claim_id& id);
+    bool listens() const noexcept { return !waiting_.empty() || !kept_.empty(); }
     void forget(const claim_id& id);
     unsigned replicas_of(const claim_id& id);
     void schedule_heartbeat();
@@ -67,6 +70,7 @@ private:
 
     std::mutex mutex_;
     waiting_claims waiting_;
+    std::unordered_set<claim_id> kept_;               // claims that are told when somebody else asks
     std::unordered_map<claim_id, unsigned> durable_;  // held claims, and how many replicas must have them
     bool heartbeat_due_ = false;
 };
@@ -75,17 +79,19 @@ void redis_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_
     const std::string key = key_of(settings_.prefix, wanted.name);
     const spi::time_point sent = context_.clock.now();
     const unsigned replicas = std::max(settings_.replicas, wanted.replicas);
-    if (wanted.queue) {  // before it can be granted
+    if (wanted.queue || wanted.keeps_idle) {  // before it can be granted
         std::scoped_lock guard{mutex_};
-        if (waiting_.empty()) servers_->expect_pushes(true);
-        waiting_.add(wanted.id, wanted.name, replicas);
+        if (!listens()) servers_->expect_pushes(true);
+        if (wanted.queue) waiting_.add(wanted.id, wanted.name, replicas);
+        if (wanted.keeps_idle) kept_.insert(wanted.id);
     }
     script_call request = claim_call(me_, key, wanted, replicas > 0);
-    auto answered = [this, id = wanted.id, claimed = wanted.capacity, sent, replicas, done = std::move(done)](
-                        const reply& raw, unsigned have) mutable {
+    auto answered = [this, id = wanted.id, claimed = wanted.capacity, keeps = wanted.keeps_idle, sent, replicas,
+                     done = std::move(done)](const reply& raw, unsigned have) mutable {
         using enum spi::claim_answer::verdict;
         claim_reply answer = read_claim(raw, sent, claimed);
         if (answer.answer.is == granted && have < replicas) answer.answer = not_durable(settings_, have, replicas);
+        answer.answer.grant.told = keeps && answer.answer.is == granted;
         note(id, answer, sent, replicas);
         if (answer.answer.is == queued) schedule_heartbeat();
         done(std::move(answer.answer));
@@ -103,6 +109,7 @@ void redis_store::note(const claim_id& id, const claim_reply& answer, spi::time_
     } else if (answer.answer.is != unknown) {
         stop_waiting(id);
     }
+    if (answer.answer.is != granted && answer.answer.is != unknown) stop_keeping(id);
 }
 
 void redis_store::release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) {
@@ -126,7 +133,8 @@ void redis_store::pushed(std::string_view bytes) {
     const auto message = read_inbox_message(bytes);
     const auto name = message ? name_of(settings_.prefix, message->key) : std::nullopt;
     if (!name || closed_) return;
-    if (!message->granted) {
+    if (message->is == inbox_message::news::wanted) return context_.events.wanted(*name, message->id);
+    if (message->is == inbox_message::news::lost) {
         forget(message->id);
         return context_.events.lost(*name, message->id);
     }
@@ -158,9 +166,13 @@ void redis_store::confirm(const inbox_message& granted, const std::string& name,
     servers_->ask_for(mine.key, renew_call({&mine, 1}), replicas, std::move(answered));
 }
 
-// With the mutex held.
+// With the mutex held, as the next.
 void redis_store::stop_waiting(const claim_id& id) {
-    if (waiting_.remove(id) && waiting_.empty()) servers_->expect_pushes(false);
+    if (waiting_.remove(id) && !listens()) servers_->expect_pushes(false);
+}
+
+void redis_store::stop_keeping(const claim_id& id) {
+    if (!kept_.empty() && kept_.erase(id) != 0 && !listens()) servers_->expect_pushes(false);
 }
 
 // It neither waits nor holds.
@@ -168,6 +180,7 @@ void redis_store::forget(const claim_id& id) {
     std::scoped_lock guard{mutex_};
     if (!durable_.empty()) durable_.erase(id);
     stop_waiting(id);
+    stop_keeping(id);
 }
 
 void redis_store::reconnected() {

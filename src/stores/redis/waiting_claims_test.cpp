@@ -14,7 +14,7 @@ constexpr spi::time_point sent{100s};
 constexpr server_time then = 5000s;
 
 inbox_message granted_at(server_time at) {
-    return {.granted = true, .id = ours, .at = at};
+    return {.is = inbox_message::news::granted, .id = ours, .at = at};
 }
 
 waiting_claims one_waiting(unsigned replicas = 0) {

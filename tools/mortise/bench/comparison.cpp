@@ -177,6 +177,7 @@ std::string json_of(const subject_store& one) {
         .add("tokens", of.tokens)
         .add("fifo", of.fifo)
         .add("pushes", of.pushes)
+        .add("keeps", of.keeps)
         .add("shared", of.most_capacity > 1)
         .add("detached", of.detached)
         .add("processes", of.processes)

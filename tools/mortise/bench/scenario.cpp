@@ -20,6 +20,7 @@ using mortise::baseline;
 
 constexpr std::string_view lazy_release = ", lazy release";
 constexpr std::string_view no_hand_over = ", no hand-over";
+constexpr std::string_view kept = ", kept";
 
 bool is_host(const entrant& one) {
     return one.store->promises().store == "host";
@@ -140,12 +141,19 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
             plan.entrants.push_back({store.get(), std::move(lazy), compared_with});
         }
         if (one_for_all) plan.entrants.push_back({store.get(), each_asks(*store, where), compared_with, pushes});
+        if ((alone || apart) && store->promises().keeps && is_served(*store)) {
+            contender keeper = mutex_on(store->url, where, {.keep = mortise::keep::idle()});
+            keeper.name += kept;
+            plan.entrants.push_back({store.get(), std::move(keeper), compared_with, pushes});
+        }
     }
     plan.run = [=, time = how.time](const entrant& each) {
         if (each.lock.alternates) return outcome_of(contest(each.lock, {.processes = 2}, time));
         return outcome_of(contest(each.lock, shape, time));
     };
     plan.bar_for = [=](const entrant& each, const metric& of) -> std::optional<bar> {
+        if (each.lock.name.ends_with(kept) && !one_for_all)  // as many times as one that asks each time
+            return of.name == "rate" ? std::optional{bar{bar::side::at_least, 50}} : std::nullopt;
         if (alone && is_host(each) && of.name == "rate") return bar{bar::side::at_least, each.lock.keeps ? 1.0 : 0.1};
         // Six times a std::mutex, which takes 24 ns in here, and 200 ns more.
         if (alone && is_memory(each) && of.name == "rate" && each.lock.keeps) return bar{bar::side::at_least, 0.07};

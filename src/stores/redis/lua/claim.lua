@@ -33,6 +33,9 @@ local function standing(verdict, place, own)
     if first == own then first = string.sub(s.oldest, ID_size + 1, 2 * ID_size) end
     local h = first ~= '' and holder(first)
     if h then
+      if string.sub(h.rest, OWNER_at_kept, OWNER_to_kept) == 'k' then  -- it may be idle
+        redis.call('PUBLISH', told.channel .. client_of(h.rest), struct.pack(FORMAT('VERDICT ID c0'), 'W', first, key))
+      end
       blocker = struct.pack(FORMAT('BLOCKER c0'), BLOCKER_with{counter = h.counter, held_for = math.max(now - h.since, 0)},
         string.sub(h.rest, OWNER_size + 1))
     end

@@ -14,7 +14,8 @@
 --   w<id>        the number of that waiter; numbers run from `front` to `back`, with gaps
 --   c<client>    until when a waiting client counts as alive, once it has sent a heartbeat
 --
---   rest         OWNER: r if the core renews it, else -; client. Then as text: pid, length of host, host and label
+--   rest         OWNER: r if the core renews it, else -; client; k if it is kept while it is idle. Then as text: pid, length of
+--                host, host and label
 --
 -- Times are microseconds of the server's clock. `last` is the counter of the latest grant; it outlives the lock by `life`
 -- seconds. `next_end` is not later than the first end of a holder. `armed` is when the key's expiry was last set, in seconds.
