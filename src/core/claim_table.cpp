@@ -408,8 +408,8 @@ actions claim_table::wanted(std::string_view name, const claim_id& id, spi::time
     const auto c = s.find(key, id);
     if (!c) return todo;
     s.note_contest(c->terms, now);
-    if (c->waits()) c->contested = true;
-    if (c->is == cohort::state::held && c->has_own_word() && !give_up_kept(c, todo)) c->want();
+    if (c->waits()) c->asked->contested = true;
+    if (c->is == cohort::state::held && c->word_is_own && !give_up_kept(c, todo)) c->want();
     return todo;
 }
 
@@ -520,7 +520,7 @@ auto claim_table::doubt_all(spi::time_point now) -> doubts {
         if (c->is == cohort::state::unsettled) found.fixed.push_back(c->instead_of);
         if (c->is != cohort::state::held) return;
         actions todo;
-        if (c->has_own_word() && give_up_kept(c, todo)) {
+        if (c->word_is_own && give_up_kept(c, todo)) {
             if (todo.release.claim) found.idle.push_back(std::move(todo.release));
         } else if (!c->terms.renewed) {
             found.fixed.push_back(c);
@@ -632,7 +632,7 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
         return;
     }
     // Not if it was in line, or may have been: others may have come after it, of whom the store told nobody.
-    const bool first = c->is == cohort::state::asking && c->asked->unanswered == 0 && !c->contested;
+    const bool first = c->is == cohort::state::asking && c->asked->unanswered == 0 && !c->asked->contested;
     const bool keeps = given.told && first && shard_of(c->terms.name_hash).would_keep(*c, now);
     c->asked.reset();
     c->in_flight.store(false, std::memory_order_release);

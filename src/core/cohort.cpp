@@ -70,23 +70,24 @@ std::uint16_t cohort::latest_turn() const noexcept {
 }
 
 void cohort::make_own_word() {
-    own_word = std::make_unique<spi::grant_word>();
-    own_word->value.store(word_t::of(mark(), turn, word_t::busy));
-    word = own_word.get();
+    word = std::make_unique<private_word>().release();  // the destructor's
+    word_is_own = true;
+    word->value.store(word_t::of(mark(), turn, word_t::busy));
 }
 
 std::optional<spi::time_point> cohort::kept_until() const noexcept {
-    if (!own_word || !base::is_idle(*own_word, id)) return std::nullopt;
-    const spi::time_point since{spi::duration{own_word->since.load(std::memory_order_relaxed)}};
+    if (!word_is_own || !base::is_idle(*word, id)) return std::nullopt;
+    const spi::time_point since{spi::duration{word->since.load(std::memory_order_relaxed)}};
     return since + terms.keep_for();
 }
 
 spi::time_point cohort::next_look() noexcept {
-    if (!own_word) return lease.due();
-    looked_after.store(false);
+    private_word* const own = own_word();
+    if (own == nullptr) return lease.due();
+    own->looked_after.store(false);
     const auto until = kept_until();
     if (!until) return lease.due();
-    looked_after.store(true);
+    own->looked_after.store(true);
     return std::min(*until, lease.due());
 }
 
@@ -96,7 +97,7 @@ bool claimant::keep(spi::time_point now) noexcept {
         now >= cohort->valid_until.load(std::memory_order_acquire))
         return false;
     is.store(phase::kept, std::memory_order_release);
-    if (cohort->has_own_word()) word->since.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    if (cohort->word_is_own) word->since.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     std::uint64_t seen = word_t::of(cohort->mark(), turn, word_t::busy);
     if (word->value.compare_exchange_strong(seen, word_t::of(cohort->mark(), turn, word_t::idle))) return true;
     is.store(phase::holding, std::memory_order_release);

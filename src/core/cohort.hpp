@@ -64,6 +64,7 @@ public:
           terms(*agreed),
           id(claim_id::random()),
           shareable(joinable) {}
+    ~cohort() { delete own_word(); }
 
     bool waits() const noexcept { return is == state::asking || is == state::queued; }
 
@@ -82,6 +83,7 @@ public:
         spi::time_point heard{};                                 // when it did
         unsigned failures = 0;
         unsigned unanswered = 0;   // requests that may still arrive at the store, however late
+        bool contested = false;    // somebody else has asked already
         bool overlapping = false;  // the latest was sent while another was unanswered: either may have come first
         unsigned polls = 0;        // that were answered busy though it would queue
         unsigned next_shortcut = 0;
@@ -116,15 +118,23 @@ public:
     std::uint16_t latest_turn() const noexcept;
     std::uint64_t mark() const noexcept { return spi::grant_word::mark_of(id); }
 
-    // A word of its own, for a grant that was told so.
+    // Of its own: of a grant that was told so.
+    struct private_word : spi::grant_word {
+        // The table will look whether it has been idle for long enough. The table takes this back before it looks for the last
+        // time, and who keeps it reads this after the swap: one of the two sees the other.
+        std::atomic<bool> looked_after{false};
+    };
     void make_own_word();
-    bool has_own_word() const noexcept { return own_word != nullptr; }
+    private_word* own_word() const noexcept { return word_is_own ? static_cast<private_word*>(word) : nullptr; }
     // Until when it is kept, if it is idle.
     std::optional<spi::time_point> kept_until() const noexcept;
     // When the table has to look at it, while it is held.
     spi::time_point next_look() noexcept;
     // By who has just kept it: nobody would look whether that lasts for too long.
-    bool needs_look() noexcept { return own_word && !looked_after.load() && !looked_after.exchange(true); }
+    bool needs_look() noexcept {
+        private_word* const own = own_word();
+        return own != nullptr && !own->looked_after.load() && !own->looked_after.exchange(true);
+    }
 
     call_queue line;                   // calls waiting for their turn
     std::shared_ptr<claimant> holder;  // the call whose turn it is, until its hold or the claim ends
@@ -134,19 +144,14 @@ public:
     std::uint64_t counter = 0;
     std::atomic<boot_clock::time_point> valid_until{boot_clock::time_point::min()};
     spi::grant_word* word = nullptr;  // none: every unlock comes to the table
-    std::unique_ptr<spi::grant_word> own_word;
-    // The table will look whether its own word has been idle for long enough. The table takes this back before it looks for the
-    // last time, and who keeps it reads this after the swap: one of the two sees the other.
-    std::atomic<bool> looked_after{false};
-    bool contested = false;  // somebody else asked before the grant arrived
-
-    spi::time_point look_due{};   // these are the look_queue's
-    std::uint32_t look_slot = 0;  // from 1; 0: not in it
+    spi::time_point look_due{};       // these are the look_queue's
+    std::uint32_t look_slot = 0;      // from 1; 0: not in it
     std::uint16_t turn = 0;
     state is = state::asking;
     const bool shareable;    // others may join: as its terms say, unless there was one of its name with other options
     bool gives_way = false;  // its first request: others of this process had the lock, turn by turn
-    bool doubted = false;    // held, but the store may have let others in: not valid until it is confirmed
+    bool word_is_own = false;
+    bool doubted = false;                // held, but the store may have let others in: not valid until it is confirmed
     std::atomic<bool> in_flight{false};  // a request has not been answered
     std::atomic<bool> calling{false};    // the store's verb has not returned
 
