@@ -5,12 +5,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 namespace mortise::inline v0::core {
 namespace {
 
 // What a store that can be reached does not leave a request without.
 constexpr spi::duration silence = std::chrono::milliseconds{100};
+
+// A call that does not wait asks again, after these pauses, before it believes that a lock is in use which may be kept idle.
+constexpr spi::duration keepers_time[]{std::chrono::milliseconds{0}, std::chrono::milliseconds{1},
+                                       std::chrono::milliseconds{4}, std::chrono::milliseconds{15}};
 
 // A lock that others want is not kept for so many times as long as it would be.
 constexpr int times_not_kept = 20;
@@ -336,6 +341,7 @@ actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point 
     const bool first = !c->asked->standing;
     c->asked->standing = std::move(answer.standing);
     c->asked->heard = now;
+    c->asked->kept = answer.kept;
     if (answer.is == verdict::refused && answer.reason == errc::cancelled) {
         // The grant ended before its reply arrived: ask anew, as somebody else. What it replaced may be gone with it.
         if (c->instead_of) c->instead_of->doubt();
@@ -701,6 +707,15 @@ bool claim_table::still_kept(cohort& c, spi::time_point now) {
 // Not granted and not queued: those who do not wait are answered. For the others a store that queues is asked to do so at
 // once; one that was asked to and did not is polled.
 void claim_table::busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, actions& todo) {
+    if (c->asked->kept && !queues && c->asked->second_looks < std::size(keepers_time)) {
+        const spi::duration pause = keepers_time[c->asked->second_looks++];
+        if (pause == spi::duration::zero()) {
+            todo.ask = c;
+        } else {
+            shard_of(c->terms.name_hash).look_at(*c, now + pause);
+        }
+        return;
+    }
     std::size_t ahead = 0;
     for (auto it = c->line.begin(); it != c->line.end();) {
         const std::shared_ptr<claimant> call = *it;

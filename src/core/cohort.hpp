@@ -82,10 +82,12 @@ public:
         std::optional<spi::standing> standing;                   // what the store last said of our chances
         spi::time_point heard{};                                 // when it did
         unsigned failures = 0;
-        unsigned unanswered = 0;   // requests that may still arrive at the store, however late
-        bool contested = false;    // somebody else has asked already
-        bool overlapping = false;  // the latest was sent while another was unanswered: either may have come first
-        unsigned polls = 0;        // that were answered busy though it would queue
+        unsigned unanswered = 0;    // requests that may still arrive at the store, however late
+        bool contested = false;     // somebody else has asked already
+        bool overlapping = false;   // the latest was sent while another was unanswered: either may have come first
+        unsigned second_looks = 0;  // at a lock that may be kept, for calls that do not wait
+        bool kept = false;          // it may be
+        unsigned polls = 0;         // that were answered busy though it would queue
         unsigned next_shortcut = 0;
         std::string trouble;                            // what the store said of the latest
         bool leaving = false;                           // unsettled, and its release has been sent

@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <ostream>
@@ -112,6 +113,12 @@ inline std::string name_of_pair(const ::testing::TestParamInfo<pairing>& info) {
     return info.param.name();
 }
 
+// With MORTISE_TEST_KEEP clients keep their idle locks, and only stores that can tell them when others ask are tested.
+inline bool keeps_locks() {
+    static const bool whether = std::getenv("MORTISE_TEST_KEEP") != nullptr;
+    return whether;
+}
+
 class store_suite : public ::testing::TestWithParam<pairing> {
 protected:
     store_suite() {
@@ -134,6 +141,7 @@ protected:
         return options;
     }
     client make_client(client_options options = {}) const {
+        if (keeps_locks()) options.keep = keep::idle();
         return client_at(*GetParam().store, url_, patient(std::move(options)));
     }
     spi::store_factory store_at_url() const { return store_at(*GetParam().store, url_); }

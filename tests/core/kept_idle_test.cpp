@@ -111,12 +111,27 @@ TEST_F(kept_idle, goes_at_once_to_whoever_waits) {
     EXPECT_FALSE(m.try_lock());
 }
 
-TEST_F(kept_idle, refuses_who_does_not_wait_and_is_his_the_next_time) {
+TEST_F(kept_idle, goes_to_who_does_not_wait) {
     mutex ours{mine.locks, "x"};
     mutex theirs{other.locks, "x"};
     once(ours);
-    EXPECT_FALSE(theirs.try_lock());
-    EXPECT_TRUE(theirs.try_lock());
+    once(theirs);
+}
+
+TEST_F(kept_idle, in_use_refuses_who_does_not_wait_a_moment_later) {
+    mutex m{mine.locks, "x"};
+    once(m);
+    ASSERT_TRUE(m.try_lock());
+    call tries(other.locks, "x", {.wait = 0s});
+    world.settle();
+    EXPECT_FALSE(tries.answered());
+    world.advance(21ms);
+    EXPECT_EQ(tries.reason(), errc::busy);
+    EXPECT_EQ(tries.refusal().holder->token.counter(), m.hold().token().counter());
+    call gone(other.locks, "x", {.wait = 0s});
+    m.unlock();
+    world.advance(21ms);
+    EXPECT_TRUE(gone.granted());
 }
 
 TEST_F(kept_idle, in_use_goes_with_its_next_unlock) {
@@ -276,6 +291,7 @@ TEST_F(kept_idle, is_what_an_option_says) {
 // Members lock, unlock and look away at random, while requests and announcements are lost; nobody is ever inside with another,
 // tokens rise, and in the end the lock is free.
 TEST_F(kept_idle, excludes_and_ends_whatever_is_lost) {
+    names->says_kept = false;  // time stands still while somebody tries
     const auto wrong = first_complaint(300, [&](std::uint64_t seed) -> std::optional<std::string> {
         std::mt19937_64 dice(seed);
         const auto roll = [&](unsigned sides) { return static_cast<unsigned>(dice() % sides); };
@@ -291,9 +307,11 @@ TEST_F(kept_idle, excludes_and_ends_whatever_is_lost) {
         std::error_code ec;
         for (int step = 0; step < 120; ++step) {
             const std::size_t who = roll(3);
-            if (inside && *inside != who && locks[who]->try_lock(ec)) {
-                if (locks[*inside]->hold().valid()) return "two are inside at step " + std::to_string(step);
-                locks[who]->unlock(ec);
+            if (inside && *inside != who) {
+                call probe(members[who].locks, name, {.wait = 0s, .lease = 1s});
+                world.advance(21ms);
+                if (probe.granted() && probe.hold().valid() && locks[*inside]->hold().valid())
+                    return "two are inside at step " + std::to_string(step);
             }
             if (inside) {
                 locks[*inside]->unlock(ec);

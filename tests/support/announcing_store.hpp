@@ -17,7 +17,8 @@ class announcing_store;
 // Who keeps what, for all clients of a test. One thread.
 struct kept_names {
     std::map<std::string, std::pair<announcing_store*, claim_id>, std::less<>> by_name;
-    bool silent = false;  // nobody is told
+    bool silent = false;    // nobody is told
+    bool says_kept = true;  // to those who are refused
     unsigned told = 0;
     std::function<void()> before_an_answer{};  // of the next grant that may be kept
     announcing_store* latest = nullptr;        // that was made
@@ -46,7 +47,7 @@ public:
                     if (const auto first = std::exchange(all_->before_an_answer, nullptr)) first();
                 }
             } else if (answer.is == queued || answer.is == busy) {
-                announce(name);
+                answer.kept = announce(name) && answer.is == busy && all_->says_kept;
             }
             done(std::move(answer));
         });
@@ -58,12 +59,15 @@ public:
     }
 
 private:
-    void announce(const std::string& name) {
+    // Whether somebody may keep it.
+    bool announce(const std::string& name) {
         const auto it = all_->by_name.find(name);
-        if (it == all_->by_name.end() || all_->silent) return;
+        if (it == all_->by_name.end()) return false;
+        if (all_->silent) return true;
         const auto [keeper, id] = it->second;
         ++all_->told;
         keeper->wanted(name, id);
+        return true;
     }
 
     const std::shared_ptr<kept_names> all_;

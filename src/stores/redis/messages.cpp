@@ -277,12 +277,13 @@ claim_reply read_claim(const reply& raw, spi::time_point sent, std::uint32_t cla
                         .lease = base::told_span<microseconds>(lease),
                         .counted_from = sent};
         if (left < lease) answer.grant.grace = base::told_span<microseconds>(left);
-    } else if (verdict == 'Q' || verdict == 'B') {
+    } else if (verdict == 'Q' || verdict == 'B' || verdict == 'K') {
         const auto [place, free_in, now] = from.take<layouts::standing>();
         from.require(place >= 0);
         out.now = server_time{now};
         answer.is = verdict == 'Q' ? queued : busy;
         answer.standing.place = static_cast<std::size_t>(place);
+        answer.kept = verdict == 'K';
         if (free_in >= 0) answer.standing.free_in = base::told_span<microseconds>(free_in);
         if (!from.rest().empty()) {
             const auto [counter, held_for] = from.take<layouts::blocker>();

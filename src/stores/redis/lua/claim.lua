@@ -3,7 +3,7 @@
 --
 -- Returns  G GRANT: granted
 --          Q STANDING, and if somebody holds it BLOCKER and the text of its rest: queued
---          B and the same: busy, and not queued
+--          B and the same: busy, and not queued; or K, if its holder may keep it idle
 --          R and as text, reason and capacity: refused. Reasons: lost, deadlock, kind, cancelled
 local id, instead, rest, told = ARGV[1], ARGV[3] == '' and NOTHING or ARGV[3], ARGV[4], told_by(ARGV, 5)
 if not (#id == ID_size and #ARGV[2] == CLAIM_size and #instead == ID_size and #rest < 5000 and told) then
@@ -35,6 +35,7 @@ local function standing(verdict, place, own)
     if h then
       if string.sub(h.rest, OWNER_at_kept, OWNER_to_kept) == 'k' then  -- it may be idle
         redis.call('PUBLISH', told.channel .. client_of(h.rest), struct.pack(FORMAT('VERDICT ID c0'), 'W', first, key))
+        if verdict == 'B' then verdict = 'K' end
       end
       blocker = struct.pack(FORMAT('BLOCKER c0'), BLOCKER_with{counter = h.counter, held_for = math.max(now - h.since, 0)},
         string.sub(h.rest, OWNER_size + 1))
