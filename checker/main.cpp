@@ -53,6 +53,7 @@ what the library says of itself.
   --no-excuses     what a store forgot counts too: lost data of Redis, KILL of a connection that is a lock
   --clock-shim FILE  build/tests/libwall_clock_shim.so: wall clocks jump, of processes and of Redlock's servers
   --only FAULT     no fault but this one; another name lists them
+  --keep           mutexes are locked through objects of clients that keep them while they are idle (keep::idle)
   --in-order       no faults but deaths; all wait in order of arrival, and the order is judged too
   --pauses         no faults but Jepsen's: every 5 s one process is stopped for longer than its lease, if it can be
                    between its read and its write
@@ -77,6 +78,7 @@ constexpr command::option options[] = {
     {0, "json"},          {0, "html", "FILE"},       {0, "stay", "T"},
     {0, "pause", "T"},    {0, "clock-shim", "FILE"}, {'h', "help"},
     {0, "only", "FAULT"}, {0, "in-order"},           {0, "version"},
+    {0, "keep"},
 };
 
 std::uint64_t number(const command::arguments& given, const std::string& name, std::uint64_t otherwise,
@@ -108,6 +110,7 @@ campaign_plan plan_of(const command::arguments& given) {
     plan.excuses = !given.has("--no-excuses");
     plan.only_pauses = given.has("--pauses");
     plan.in_order = given.has("--in-order");
+    plan.keeps = given.has("--keep");
     plan.only = given.value("--only").value_or("");
     if (plan.only_pauses + plan.in_order + !plan.only.empty() > 1)
         command::refuse("--pauses, --in-order and --only each say which faults there are: one of them");
@@ -133,10 +136,11 @@ std::string described(const campaign_plan& plan) {
     said << std::string_view{when, length} << ", mortise-check " << MORTISE_VERSION << ": --seconds "
          << plan.length.count() / 1000 << " --processes " << plan.processes << " --lease " << plan.lease.count()
          << " --stay " << plan.stay.count() << " --pause " << plan.pause.count() << " --seed " << plan.seed;
-    for (const auto& [is, word] : {std::pair{!plan.shared, " --mutex-only"}, std::pair{!plan.sealing, " --unfenced"},
-                                   std::pair{!plan.checks, " --careless"}, std::pair{!plan.excuses, " --no-excuses"},
-                                   std::pair{plan.only_pauses, " --pauses"}, std::pair{plan.in_order, " --in-order"},
-                                   std::pair{!plan.clock_shim.empty(), " --clock-shim FILE"}})
+    for (const auto& [is, word] :
+         {std::pair{!plan.shared, " --mutex-only"}, std::pair{!plan.sealing, " --unfenced"},
+          std::pair{!plan.checks, " --careless"}, std::pair{!plan.excuses, " --no-excuses"},
+          std::pair{plan.only_pauses, " --pauses"}, std::pair{plan.in_order, " --in-order"},
+          std::pair{plan.keeps, " --keep"}, std::pair{!plan.clock_shim.empty(), " --clock-shim FILE"}})
         if (is) said << word;
     if (!plan.only.empty()) said << " --only \"" << plan.only << '"';
     return said.str();

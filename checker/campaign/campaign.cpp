@@ -100,6 +100,8 @@ public:
           dice_(static_cast<unsigned>(plan.seed)) {
         if (promised_.store == "memory")
             throw std::invalid_argument("memory: has no locks that processes could share; try host:");
+        if (plan.keeps && !promised_.keeps)
+            throw std::invalid_argument(truth_of_url() + " does not promise that idle locks can be kept");
         if (plan.in_order && !promised_.fifo)
             throw std::invalid_argument(truth_of_url() +
                                         " does not promise that locks are granted in order of arrival");
@@ -201,7 +203,8 @@ private:
                       .shared = locks_.shared,
                       .sealing = sealing(),
                       .checks = plan_.checks,
-                      .in_order = plan_.in_order};
+                      .in_order = plan_.in_order,
+                      .keeps = plan_.keeps};
         if (clock_) {
             const auto words = clock_->command();
             how.settings.assign(words.begin() + 1, words.end());
@@ -358,6 +361,7 @@ private:
         seen.lists = lists_;
         seen.reached = reached_;
         seen.in_order = plan_.in_order;
+        seen.keeps = plan_.keeps;
         result_.processes = workers.started();
         result_.store = truth_of_url();
         result_.seed = plan_.seed;

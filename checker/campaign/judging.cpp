@@ -119,13 +119,15 @@ void judge(evidence seen, campaign_result& result) {
         result.judgements.push_back(fenced_register(seen.applied, result.operations));
     if (!seen.tokens) result.not_judged.push_back("the order of tokens and seals: the store gives no tokens");
     if (!seen.lists) result.not_judged.push_back("what it lists: the store cannot say who holds what");
+    if (seen.keeps) result.not_judged.push_back("what it lists: a lock that is kept is listed while nobody is inside");
     if (seen.in_order) result.judgements.push_back(queue_order(seen.all, holds));
     linearizability(holds, seen, excused, result);
     if (seen.reached)
         result.judgements.push_back(liveness(seen.all, result.operations, seen.bound));
     else
         result.not_judged.push_back("C5 liveness: the store could not be used at the end");
-    if (seen.lists) result.judgements.push_back(no_lies(seen.all, result.operations, holds, excused, seen.bound));
+    if (seen.lists && !seen.keeps)
+        result.judgements.push_back(no_lies(seen.all, result.operations, holds, excused, seen.bound));
     decide(seen, result);
     result.trouble_names = std::move(seen.troubles);
     result.all = std::move(seen.all);

@@ -18,6 +18,7 @@ struct evidence {
     bool tokens = true;     // whether it gives any
     bool reached = true;    // the store, at the end
     bool in_order = false;  // whether all waited in order of arrival
+    bool keeps = false;     // whether idle locks were kept
 };
 
 // Judges, counts, and says whether the run counts at all: a fault that was planned and never bit, a log that was full, a checker that

@@ -5,6 +5,8 @@
 #include "checker/history/log.hpp"
 
 #include <mortise/client.hpp>
+#include <mortise/error.hpp>
+#include <mortise/mutex.hpp>
 
 #include <atomic>
 #include <future>
@@ -98,8 +100,11 @@ public:
     }
 
 private:
+    // A hold of its own, or a lock object's.
     struct mine {
-        hold held;
+        hold handle;
+        mutex* through = nullptr;
+        const hold& held() const { return through != nullptr ? through->hold() : handle; }
         std::uint32_t lock = 0;
         std::uint64_t attempt = 0;
         std::uint64_t token = 0;
@@ -108,6 +113,7 @@ private:
 
     client_options options_of(const worker_orders& orders) {
         client_options options{.lease = orders.lease, .label = "mortise-check"};
+        if (orders.keeps) options.keep = keep::idle();
         if (orders.in_order) options.observer = std::make_shared<line_notes>(notes_, plan_, orders.prefix);
         return options;
     }
@@ -132,39 +138,61 @@ private:
     }
 
     void visit(std::uint32_t lock, share of) {
+        if (orders_.keeps && of.capacity == 1) return visit_object(lock);
         record note{
             .op = notes_.next_op(), .lock = lock, .what = act::acquire, .weight = of.weight, .capacity = of.capacity};
         notes_.write(note);
         attempt got = acquire(lock, of);
-        if (!got) {
-            note.is = outcome_of(got.reason());
-            note.value = static_cast<std::uint64_t>(got.reason().value());
-            notes_.write(note);
-            std::this_thread::sleep_for(10ms);  // a refusal that comes at once comes again
-            return;
-        }
+        if (!got) return note_refusal(note, got.reason());
+        mine inside{.handle = std::move(*got), .lock = lock, .attempt = note.op, .of = of};
+        enter(inside, note);
+    }
+    void enter(mine& inside, record& note) {
         std::error_code none;
-        mine inside{.held = std::move(*got), .lock = lock, .attempt = note.op, .of = of};
-        inside.token = inside.held.token(none).value();
+        inside.token = inside.held().token(none).value();
         note.is = phase::ok;
         note.token = inside.token;
-        note.valid_until = when(inside.held.valid_until());
+        note.valid_until = when(inside.held().valid_until());
         notes_.write(note);
         stay(inside);
         leave(inside);
     }
 
+    void note_refusal(record& note, std::error_code why) {
+        note.is = outcome_of(why);
+        note.value = static_cast<std::uint64_t>(why.value());
+        notes_.write(note);
+        std::this_thread::sleep_for(10ms);  // a refusal that comes at once comes again
+    }
+
+    // As visit(), through a lock object that keeps what it unlocks.
+    void visit_object(std::uint32_t lock) {
+        auto& object = objects_[lock];
+        if (!object) object = std::make_unique<mutex>(locks_, plan_.name(orders_.prefix, lock));
+        record note{.op = notes_.next_op(), .lock = lock, .what = act::acquire, .weight = 1, .capacity = 1};
+        notes_.write(note);
+        std::error_code why = errc::timed_out;
+        try {
+            if (object->try_lock_for(20s)) why.clear();
+        } catch (const error& refused) {
+            why = refused.code();
+        }
+        if (why) return note_refusal(note, why);
+        mine inside{.handle = {}, .through = object.get(), .lock = lock, .attempt = note.op};
+        enter(inside, note);
+    }
+
     // Notes a time before the question: it was valid then too.
     bool look(const mine& inside) {
         const std::int64_t before = raw_now();
-        const bool valid = inside.held.valid();
+        const bool valid = inside.held().valid();
         notes_.write({.at = valid ? before : 0,
                       .lock = inside.lock,
                       .what = act::valid,
                       .is = valid ? phase::ok : phase::lost,
                       .attempt = inside.attempt,
                       .token = inside.token,
-                      .valid_until = when(inside.held.valid_until())});
+                      .valid_until = when(inside.held().valid_until())});
         return valid;
     }
 
@@ -184,11 +212,13 @@ private:
     // The lock is not its children's, and what they do to it is not done to ours.
     void fork_inside(mine& inside) {
         bool sound = true;
+        const hold& its = inside.held();
         for (int n = 0; n < 10; ++n) {
             const pid_t child = ::fork();
             if (child == 0) {
-                const bool believes = inside.held.valid();
-                inside.held.release();
+                const bool believes = its.valid();
+                std::error_code forked;
+                inside.through != nullptr ? inside.through->unlock(forked) : static_cast<void>(inside.handle.release());
                 ::_exit(believes ? 1 : 0);
             }
             int status = 0;
@@ -230,8 +260,14 @@ private:
                     .attempt = inside.attempt,
                     .token = inside.token};
         notes_.write(note);
-        note.is = outcome_of(inside.held.release());
+        note.is = released(inside);
         notes_.write(note);
+    }
+    static phase released(mine& inside) {
+        if (inside.through == nullptr) return outcome_of(inside.handle.release());
+        std::error_code why;
+        inside.through->unlock(why);
+        return !why ? phase::ok : why == errc::lost ? phase::lost : phase::unknown;
     }
 
     // A jump of the wall clock proves itself here, where it is seen.
@@ -249,6 +285,7 @@ private:
     history_log notes_;
     resource_client resource_;
     client locks_;
+    std::map<std::uint32_t, std::unique_ptr<mutex>> objects_;
     std::minstd_rand dice_;
     std::int64_t wall_ = 0;
 };
@@ -275,11 +312,12 @@ std::vector<std::string> worker_orders::words() const {
             number_of(int{shared}),
             number_of(int{sealing}),
             number_of(int{checks}),
-            number_of(int{in_order})};
+            number_of(int{in_order}),
+            number_of(int{keeps})};
 }
 
 worker_orders worker_orders::of(const std::vector<std::string>& words) {
-    if (words.size() != 14) throw std::invalid_argument("these are no orders for a worker");
+    if (words.size() != 15) throw std::invalid_argument("these are no orders for a worker");
     return {.url = words[0],
             .log_file = words[1],
             .resource = words[2],
@@ -293,7 +331,8 @@ worker_orders worker_orders::of(const std::vector<std::string>& words) {
             .shared = words[10] == "1",
             .sealing = words[11] == "1",
             .checks = words[12] == "1",
-            .in_order = words[13] == "1"};
+            .in_order = words[13] == "1",
+            .keeps = words[14] == "1"};
 }
 
 int work(const worker_orders& orders) {

@@ -23,6 +23,7 @@ struct worker_orders {
     bool sealing = true;
     bool checks = true;     // ends a hold as soon as it is not valid; without it, does what careless programs do
     bool in_order = false;  // all wait in order of arrival, and note when they stand in line
+    bool keeps = false;     // mutexes are locked through objects, which keep them while they are idle
 
     // For the command line of a process, and back.
     std::vector<std::string> words() const;
