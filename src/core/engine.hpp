@@ -44,6 +44,8 @@ struct called_by {
     reentry* frames = nullptr;  // where its locks are noted; outlives the call
 };
 
+// One class because it is where a client's parts meet: calls come in from the layers above and events from the store, and each is
+// passed on in a line.
 class engine final : public spi::events, public hold_keeper, public std::enable_shared_from_this<engine> {
     struct pass {};  // only make() may construct
 
