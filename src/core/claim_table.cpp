@@ -14,8 +14,9 @@ namespace {
 constexpr spi::duration silence = std::chrono::milliseconds{100};
 
 // A call that does not wait asks again, after these pauses, before it believes that a lock is in use which may be kept idle.
-constexpr spi::duration keepers_time[]{std::chrono::milliseconds{0}, std::chrono::milliseconds{1},
+constexpr spi::duration second_looks[]{std::chrono::milliseconds{0}, std::chrono::milliseconds{1},
                                        std::chrono::milliseconds{4}, std::chrono::milliseconds{15}};
+constexpr spi::duration keepers_time = std::chrono::milliseconds{20};
 
 // A lock that others want is not kept for so many times as long as it would be.
 constexpr int times_not_kept = 20;
@@ -368,7 +369,13 @@ actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point 
     } else {
         c->is = cohort::state::queued;
         if (first) events_.emit(event_kind::waited, c->terms.name);
-        shard_of(c->terms.name_hash).look_at(*c, now + pause_while_queued(*c, policy_.options().patience));
+        // A call that waits may have joined one that does not, while that was asked for.
+        refuse_impatient(c, false, now, todo);
+        if (c->line.empty()) {
+            withdraw(c, true, now, todo);
+        } else {
+            shard_of(c->terms.name_hash).look_at(*c, now + pause_while_queued(*c, policy_.options().patience));
+        }
     }
     return todo;
 }
@@ -415,7 +422,8 @@ actions claim_table::wanted(std::string_view name, const claim_id& id, spi::time
     if (!c) return todo;
     s.note_contest(c->terms, now);
     if (c->waits()) c->asked->contested = true;
-    if (c->is == cohort::state::held && c->word_is_own && !give_up_kept(c, todo)) c->want();
+    if (c->is == cohort::state::held && c->word_is_own && base::take_or_want(*c->word, c->id))
+        todo.release = {end(c), release_log::ticket(releases_)};
     return todo;
 }
 
@@ -525,9 +533,8 @@ auto claim_table::doubt_all(spi::time_point now) -> doubts {
         if (c->is == cohort::state::queued) found.waiting.push_back(c);
         if (c->is == cohort::state::unsettled) found.fixed.push_back(c->instead_of);
         if (c->is != cohort::state::held) return;
-        actions todo;
-        if (c->word_is_own && give_up_kept(c, todo)) {
-            if (todo.release.claim) found.idle.push_back(std::move(todo.release));
+        if (c->word_is_own && base::take_or_want(*c->word, c->id)) {  // somebody may have asked in vain
+            found.idle.push_back({end(c), release_log::ticket(releases_)});
         } else if (!c->terms.renewed) {
             found.fixed.push_back(c);
         } else if (c->lease.ask_again(now)) {
@@ -704,32 +711,45 @@ bool claim_table::still_kept(cohort& c, spi::time_point now) {
     return true;
 }
 
-// Not granted and not queued: those who do not wait are answered. For the others a store that queues is asked to do so at
-// once; one that was asked to and did not is polled.
-void claim_table::busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, actions& todo) {
-    if (c->asked->kept && !queues && c->asked->second_looks < std::size(keepers_time)) {
-        const spi::duration pause = keepers_time[c->asked->second_looks++];
-        if (pause == spi::duration::zero()) {
-            todo.ask = c;
-        } else {
-            shard_of(c->terms.name_hash).look_at(*c, now + pause);
-        }
-        return;
-    }
+// Those who do not wait are answered, but for an exchange that is about to be told what the store has.
+void claim_table::refuse_impatient(const std::shared_ptr<cohort>& c, bool leaving_too, spi::time_point now,
+                                   actions& todo) {
     std::size_t ahead = 0;
     for (auto it = c->line.begin(); it != c->line.end();) {
         const std::shared_ptr<claimant> call = *it;
-        if (!call->waiting->no_wait) {
+        const claimant::wait& w = *call->waiting;
+        if (!w.no_wait || (w.leaves_for != errc{} && !leaving_too)) {
             ++it;
             continue;
         }
         call->is = claimant::phase::over;
-        const claimant::wait& w = *call->waiting;
         refusal no = in_the_way(*c, policy_, here_, w.leaves_for != errc{} ? w.leaves_for : errc::busy, ahead++, now);
         if (!w.leaves_because.empty()) no.detail = policy_.refuse(no.reason, c->terms.name, w.leaves_because).detail;
         todo.refused.emplace_back(call, std::move(no));
         it = c->line.erase(it);
     }
+}
+
+// What is in the way may be kept idle, and is given up just now: true, and those who do not wait ask again.
+bool claim_table::look_twice(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo) {
+    cohort::request& asked = *c->asked;
+    if (!asked.kept || c->would_queue()) return false;
+    if (asked.second_looks == 0) asked.looks_until = now + keepers_time;
+    if (asked.second_looks == std::size(second_looks) || now >= asked.looks_until) return false;
+    const spi::duration pause = second_looks[asked.second_looks++];
+    if (pause == spi::duration::zero()) {
+        todo.ask = c;
+    } else {
+        shard_of(c->terms.name_hash).look_at(*c, std::min(now + pause, asked.looks_until));
+    }
+    return true;
+}
+
+// Not granted and not queued: those who do not wait are answered. For the others a store that queues is asked to do so at
+// once; one that was asked to and did not is polled.
+void claim_table::busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, actions& todo) {
+    if (!queues && look_twice(c, now, todo)) return;
+    refuse_impatient(c, true, now, todo);
     if (c->line.empty()) {
         withdraw(c, may_be_there(*c), now, todo);
     } else if (queues) {
@@ -744,6 +764,10 @@ void claim_table::no_answer(const std::shared_ptr<cohort>& c, std::error_code wh
                             spi::duration patience, actions& todo) {
     c->in_flight.store(false, std::memory_order_release);
     ++c->asked->failures;
+    if (c->asked->second_looks > 0 && !c->would_queue()) {  // it was busy a moment ago
+        refuse_impatient(c, true, now, todo);
+        return withdraw(c, true, now, todo);
+    }
     if (now - c->asked->failing_since < patience) {
         events_.emit(event_kind::retried, c->terms.name, {}, why);
         return;

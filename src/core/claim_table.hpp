@@ -219,6 +219,8 @@ private:
     bool take_kept(std::shared_ptr<cohort> c, std::shared_ptr<claimant>& call, spi::time_point now, actions& todo);
     bool give_up_kept(std::shared_ptr<cohort> c, actions& todo);
     bool still_kept(cohort& c, spi::time_point now);
+    void refuse_impatient(const std::shared_ptr<cohort>& c, bool leaving_too, spi::time_point now, actions& todo);
+    bool look_twice(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo);
     void busy(const std::shared_ptr<cohort>& c, bool queues, spi::time_point now, actions& todo);
     void no_answer(const std::shared_ptr<cohort>& c, std::error_code why, spi::time_point now, spi::duration patience,
                    actions& todo);

@@ -76,7 +76,8 @@ void cohort::make_own_word() {
 }
 
 std::optional<spi::time_point> cohort::kept_until() const noexcept {
-    if (!word_is_own || !base::is_idle(*word, id)) return std::nullopt;
+    // Not by an acquire alone: it must not come before the store in next_look().
+    if (!word_is_own || word_t::condition_of(word->value.load()) != word_t::idle) return std::nullopt;
     const spi::time_point since{spi::duration{word->since.load(std::memory_order_relaxed)}};
     return since + terms.keep_for();
 }

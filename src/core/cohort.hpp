@@ -87,7 +87,8 @@ public:
         bool overlapping = false;   // the latest was sent while another was unanswered: either may have come first
         unsigned second_looks = 0;  // at a lock that may be kept, for calls that do not wait
         bool kept = false;          // it may be
-        unsigned polls = 0;         // that were answered busy though it would queue
+        spi::time_point looks_until{};
+        unsigned polls = 0;  // that were answered busy though it would queue
         unsigned next_shortcut = 0;
         std::string trouble;                            // what the store said of the latest
         bool leaving = false;                           // unsettled, and its release has been sent

@@ -100,6 +100,7 @@ core::settled_claim owned_lock::settled(std::uint32_t weight) const {
 lock_call owned_lock::call(std::uint32_t weight, const wait_options& how) const {
     lock_call mine{claim_, how};
     mine.wanted().weight = weight;
+    if (!mine.wanted().exclusive()) mine.wanted().options.keep.reset();
     return mine;
 }
 

@@ -134,6 +134,28 @@ TEST_F(kept_idle, in_use_refuses_who_does_not_wait_a_moment_later) {
     EXPECT_TRUE(gone.granted());
 }
 
+TEST_F(kept_idle, in_use_refuses_who_does_not_wait_beside_one_that_does) {
+    mutex m{mine.locks, "x"};
+    ASSERT_TRUE(m.try_lock());
+    call tries(other.locks, "x", {.wait = 0s});
+    call waits(other.locks, "x");
+    world.advance(30ms);
+    EXPECT_EQ(tries.reason(), errc::busy);
+    EXPECT_FALSE(waits.answered());
+    m.unlock();
+    world.settle();
+    EXPECT_TRUE(waits.granted());
+}
+
+TEST_F(kept_idle, in_use_refuses_who_does_not_wait_though_the_store_falls_silent) {
+    mutex m{mine.locks, "x"};
+    ASSERT_TRUE(m.try_lock());
+    call tries(other.locks, "x", {.wait = 0s});
+    other.net->lose_requests(verb::claim, 1000);
+    world.advance(3s);
+    EXPECT_EQ(tries.reason(), errc::busy);
+}
+
 TEST_F(kept_idle, in_use_goes_with_its_next_unlock) {
     mutex m{mine.locks, "x"};
     once(m);
@@ -252,6 +274,8 @@ TEST_F(kept_idle, is_given_back_if_the_store_was_away) {
     EXPECT_FALSE(world.empty());
     EXPECT_TRUE(world.free("y"));
     EXPECT_TRUE(m.hold().valid());
+    m.unlock();  // somebody may have asked in vain for this one too
+    EXPECT_TRUE(world.empty());
 }
 
 TEST_F(kept_idle, makes_room_for_a_reader_and_a_fair_one_of_its_own_client) {
@@ -260,6 +284,7 @@ TEST_F(kept_idle, makes_room_for_a_reader_and_a_fair_one_of_its_own_client) {
     m.unlock();
     EXPECT_TRUE(m.try_lock_shared());
     m.unlock_shared();
+    EXPECT_TRUE(shared_mutex(mine.locks, "z", {.keep = keep::idle()}).try_acquire_shared());
     mutex plain{mine.locks, "y"};
     mutex fair{mine.locks, "y", {.order = order::fifo}};
     const token first = once(plain);

@@ -86,13 +86,15 @@ void redis_store::claim(const spi::claim_request& wanted, spi::reply<spi::claim_
         if (wanted.keeps_idle) kept_.insert(wanted.id);
     }
     script_call request = claim_call(me_, key, wanted, replicas > 0);
-    auto answered = [this, id = wanted.id, claimed = wanted.capacity, keeps = wanted.keeps_idle, sent, replicas,
+    auto answered = [this, id = wanted.id, claimed = wanted.capacity, keeps = wanted.keeps_idle,
+                     instead = wanted.instead_of, sent, replicas,
                      done = std::move(done)](const reply& raw, unsigned have) mutable {
         using enum spi::claim_answer::verdict;
         claim_reply answer = read_claim(raw, sent, claimed);
         if (answer.answer.is == granted && have < replicas) answer.answer = not_durable(settings_, have, replicas);
         answer.answer.grant.told = keeps && answer.answer.is == granted;
         note(id, answer, sent, replicas);
+        if (answer.answer.is == granted && instead != claim_id{}) forget(instead);
         if (answer.answer.is == queued) schedule_heartbeat();
         done(std::move(answer.answer));
     };

@@ -34,7 +34,7 @@ local function standing(verdict, place, own)
     local h = first ~= '' and holder(first)
     if h then
       if string.sub(h.rest, OWNER_at_kept, OWNER_to_kept) == 'k' then  -- it may be idle
-        redis.call('PUBLISH', told.channel .. client_of(h.rest), struct.pack(FORMAT('VERDICT ID c0'), 'W', first, key))
+        redis.pcall('PUBLISH', told.channel .. client_of(h.rest), struct.pack(FORMAT('VERDICT ID c0'), 'W', first, key))
         if verdict == 'B' then verdict = 'K' end
       end
       blocker = struct.pack(FORMAT('BLOCKER c0'), BLOCKER_with{counter = h.counter, held_for = math.max(now - h.since, 0)},

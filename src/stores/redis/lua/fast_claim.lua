@@ -36,7 +36,7 @@ do
         local held_HOLDER_fields = unpack(FORMAT('HOLDER'), holder, at)
         if held_ends - now <= held_lease and (held == 1 or next_end - now <= LOOK) then  -- else the clock was set back
           if sub(holder, HOLDER_size + OWNER_at_kept - 1 + at, HOLDER_size + OWNER_to_kept - 1 + at) == 'k' and held == 1 then
-            call('PUBLISH', ARGV[5] .. sub(holder, HOLDER_size + OWNER_at_client - 1 + at, HOLDER_size + OWNER_to_client - 1 + at),
+            redis.pcall('PUBLISH', ARGV[5] .. sub(holder, HOLDER_size + OWNER_at_client - 1 + at, HOLDER_size + OWNER_to_client - 1 + at),
               pack(FORMAT('VERDICT ID c0'), 'W', sub(head, before + 1, before + ID_size), key))
           end
           if waiting == 0 then front, back = 0, 0 end
