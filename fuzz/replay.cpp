@@ -48,7 +48,7 @@ bool replay_apart(const char* program, const std::string& name, const std::files
 
 // A client that waits for its server takes a second now and then. What has a name (a defect that was found, a recording) is
 // always replayed, and so many of those that the fuzzer named.
-constexpr std::size_t most_that_wait = 20;
+constexpr std::size_t most_that_wait = 8;
 
 std::size_t leave_out_the_many(std::vector<std::filesystem::path>& files) {
     std::size_t seen = 0;
