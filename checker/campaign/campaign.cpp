@@ -1,5 +1,6 @@
 #include "checker/campaign/campaign.hpp"
 
+#include "base/push_grace.hpp"
 #include "checker/campaign/address.hpp"
 #include "checker/campaign/judging.hpp"
 #include "checker/campaign/resource.hpp"
@@ -355,6 +356,7 @@ private:
             seen.forgetting_releases.push_back(one.forgets_releases && plan_.excuses);
         }
         seen.bound = std::chrono::nanoseconds{bound()}.count();
+        seen.answered_in = std::chrono::nanoseconds{std::min<milliseconds>(plan_.lease, base::push_grace)}.count();
         seen.mutexes = plan_.mutexes;
         seen.sealing = plan_.sealing;
         seen.tokens = promised_.tokens;

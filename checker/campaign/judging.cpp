@@ -120,7 +120,7 @@ void judge(evidence seen, campaign_result& result) {
     if (!seen.tokens) result.not_judged.push_back("the order of tokens and seals: the store gives no tokens");
     if (!seen.lists) result.not_judged.push_back("what it lists: the store cannot say who holds what");
     if (seen.keeps) result.not_judged.push_back("what it lists: a lock that is kept is listed while nobody is inside");
-    if (seen.in_order) result.judgements.push_back(queue_order(seen.all, holds));
+    if (seen.in_order) result.judgements.push_back(queue_order(seen.all, holds, seen.answered_in));
     linearizability(holds, seen, excused, result);
     if (seen.reached)
         result.judgements.push_back(liveness(seen.all, result.operations, seen.bound));

@@ -12,6 +12,7 @@ struct evidence {
     std::vector<bool> forgetting{};       // which of them make the store forget
     std::vector<bool> forgetting_releases{};
     std::int64_t bound = 0;  // of liveness, in nanoseconds
+    std::int64_t answered_in = 0;  // so long a store waits for an answer to a grant
     std::uint32_t mutexes = 0;
     bool sealing = true;
     bool lists = true;      // whether the store can be asked who holds what

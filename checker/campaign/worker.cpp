@@ -68,10 +68,11 @@ public:
         for (std::uint32_t i = 0; i < plan.count(); ++i) names_[plan.name(prefix, i)] = i;
     }
     void on_event(const event& what) override {
-        if (what.kind != event_kind::waited) return;
+        const bool lost = what.kind == event_kind::retried && what.reason == errc::lost;
+        if (what.kind != event_kind::waited && !lost) return;
         notes_.write({.at = what.at.time_since_epoch().count(),
                       .lock = names_.at(what.name),
-                      .what = act::queued,
+                      .what = lost ? act::unqueued : act::queued,
                       .is = phase::ok});
     }
 

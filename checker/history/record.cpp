@@ -36,6 +36,8 @@ std::string_view to_string(act what) noexcept {
             return "leftover";
         case act::queued:
             return "queued";
+        case act::unqueued:
+            return "unqueued";
     }
     return "?";
 }

@@ -26,6 +26,7 @@ enum class act : std::uint8_t {
     holder,    // of a truth, by its op: lock and token
     leftover,  // after the end: value things were left in the store
     queued,    // the store has put a claim in line; of whichever attempt of this process was under way then
+    unqueued,  // of the same: it has lost its place, and asks anew
 };
 
 enum class phase : std::uint8_t { invoke, ok, fail, unknown, lost };

@@ -14,7 +14,7 @@ TEST(queue_order, who_stood_in_line_before_another_asked_comes_first) {
     run.hold(2, 12, 40, 50, 2);
     run.queued(2, 14);
     run.hold(3, 16, 60, 70, 3);
-    const judgement found = queue_order(run.all(), run.holds());
+    const judgement found = queue_order(run.all(), run.holds(), 15);
     EXPECT_TRUE(found.sound());
     EXPECT_EQ(found.checked, 1U) << "process 2, who waited while 3 came";
 }
@@ -24,7 +24,7 @@ TEST(queue_order, who_is_served_before_one_who_stood_there_is_convicted) {
     run.hold(2, 12, 60, 70, 3);
     run.queued(2, 14);
     run.hold(3, 16, 40, 50, 2);
-    const judgement found = queue_order(run.all(), run.holds());
+    const judgement found = queue_order(run.all(), run.holds(), 15);
     EXPECT_EQ(found.count, 1U);
     EXPECT_NE(found.violations.at(0).what.find("process 2"), std::string::npos);
 }
@@ -34,7 +34,7 @@ TEST(queue_order, of_two_who_came_at_the_same_time_is_unknown) {
     run.hold(2, 12, 60, 70, 3);
     run.queued(2, 18);
     run.hold(3, 16, 40, 50, 2);
-    EXPECT_TRUE(queue_order(run.all(), run.holds()).sound());
+    EXPECT_TRUE(queue_order(run.all(), run.holds(), 15).sound());
 }
 
 TEST(queue_order, a_place_belongs_to_the_attempt_that_was_under_way) {
@@ -43,7 +43,39 @@ TEST(queue_order, a_place_belongs_to_the_attempt_that_was_under_way) {
     run.queued(2, 12);
     run.hold(3, 30, 40, 45, 2);
     run.hold(2, 28, 60, 70, 3);
-    EXPECT_TRUE(queue_order(run.all(), run.holds()).sound()) << "nobody knows when its second claim stood in line";
+    EXPECT_TRUE(queue_order(run.all(), run.holds(), 15).sound()) << "nobody knows when its second claim stood in line";
+}
+
+// Process 2 is granted the lock at 20, says nothing, and loses it at 36; 3 asked at 16, and holds from 37.
+written_history one_that_does_not_answer(std::int64_t next_granted) {
+    written_history run;
+    run.hold(1, 10, 11, 20, 1);
+    run.hold(2, 12, 60, 70, 4);
+    run.queued(2, 14);
+    run.hold(3, 16, next_granted, 50, 3);
+    run.unqueued(2, 40);
+    run.queued(2, 42);
+    return run;
+}
+
+TEST(queue_order, who_does_not_answer_its_grant_may_lose_its_place) {
+    const written_history run = one_that_does_not_answer(37);
+    const judgement found = queue_order(run.all(), run.holds(), 15);
+    EXPECT_TRUE(found.sound());
+    EXPECT_EQ(found.excused, 1U);
+}
+
+TEST(queue_order, who_loses_its_place_while_the_lock_is_in_use_is_passed) {
+    const written_history run = one_that_does_not_answer(24);
+    const judgement found = queue_order(run.all(), run.holds(), 15);
+    EXPECT_EQ(found.count, 1U);
+    EXPECT_EQ(found.excused, 0U);
+}
+
+TEST(queue_order, who_stands_anew_is_not_passed_either) {
+    written_history run = one_that_does_not_answer(37);
+    run.hold(4, 44, 52, 55, 3);  // asked when process 2 stood in line again
+    EXPECT_EQ(queue_order(run.all(), run.holds(), 15).count, 1U);
 }
 
 }  // namespace

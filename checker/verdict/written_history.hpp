@@ -58,6 +58,7 @@ public:
         both({.pid = pid, .what = act::write, .value = id}, called, answered, is);
     }
     void queued(std::uint32_t pid, std::int64_t at) { add({.pid = pid, .what = act::queued}, at, phase::ok); }
+    void unqueued(std::uint32_t pid, std::int64_t at) { add({.pid = pid, .what = act::unqueued}, at, phase::ok); }
     void healed(std::int64_t at) { add({.what = act::heal}, at, phase::ok); }
     void leftover(std::int64_t at, std::uint64_t count) { add({.what = act::leftover, .value = count}, at, phase::ok); }
 

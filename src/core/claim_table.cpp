@@ -348,7 +348,7 @@ actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point 
         if (c->instead_of) c->instead_of->doubt();
         if (may_be_there(*c)) todo.release = {c, release_log::ticket(releases_)};
         end(c);
-        succeed(c, todo);
+        stand_anew(c, todo);
         return todo;
     }
     if (answer.is == verdict::refused) {
@@ -408,7 +408,7 @@ actions claim_table::lost(std::string_view name, const claim_id& id, spi::time_p
         if (c->waits()) todo.ask = c;
     } else {  // thrown out of the line: ask anew, as somebody else
         withdraw(c, may_be_there(*c), now, todo);
-        succeed(c, todo);
+        stand_anew(c, todo);
     }
     return todo;
 }
@@ -639,7 +639,7 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
         if (c->is == cohort::state::ended) return;
         todo.release = {c, release_log::ticket(releases_)};
         end(c);
-        succeed(c, todo);
+        stand_anew(c, todo);
         if (const auto next = std::exchange(todo.ask, nullptr))
             shard_of(next->terms.name_hash).look_at(*next, now + std::chrono::milliseconds{10});
         return;
@@ -832,6 +832,12 @@ void claim_table::succeed(const std::shared_ptr<cohort>& c, actions& todo) {
     }
     shard_of(next->terms.name_hash).insert(next);
     todo.ask = std::move(next);
+}
+
+// The store has it no more, though it was wanted: nothing was heard from here when its turn came, or for too long.
+void claim_table::stand_anew(const std::shared_ptr<cohort>& c, actions& todo) {
+    if (!c->line.empty()) events_.emit(event_kind::retried, c->terms.name, {}, errc::lost);
+    succeed(c, todo);
 }
 
 // What follows from a step of its lease. If it is lost, its owner is told; those in line go on without it.

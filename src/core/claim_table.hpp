@@ -228,6 +228,7 @@ private:
     void forfeit(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo);
     std::shared_ptr<cohort> end(const std::shared_ptr<cohort>& c);
     void succeed(const std::shared_ptr<cohort>& c, actions& todo);
+    void stand_anew(const std::shared_ptr<cohort>& c, actions& todo);
     void apply(const std::shared_ptr<cohort>& c, lease::step step, std::error_code why, spi::time_point now,
                actions& todo);
 

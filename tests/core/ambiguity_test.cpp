@@ -5,6 +5,7 @@
 #include <mortise/spi/client.hpp>
 #include <mortise/spi/store_wrapper.hpp>
 
+#include <algorithm>
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -100,6 +101,26 @@ TEST_F(ambiguity, a_lost_reply_in_the_queue_keeps_the_place) {
     EXPECT_TRUE(early.granted());
     EXPECT_FALSE(late.answered());
     EXPECT_EQ(mine.net->ids(verb::claim), 1u);
+}
+
+TEST_F(ambiguity, a_grant_that_is_not_answered_costs_the_place_and_that_is_told) {
+    hold held = other.locks.acquire("job");
+    call early(mine.locks, "job", {.lease = 2s});
+    world.settle();
+    mine.net->freeze();  // as if its process stood still
+    held.release();
+    world.advance(3s);
+    member third = world.join();
+    const call late(third.locks, "job");
+    world.settle();
+    EXPECT_TRUE(late.granted());
+    mine.net->thaw();
+    world.advance(10s);
+    EXPECT_FALSE(early.answered());
+    EXPECT_TRUE(std::ranges::any_of(mine.seen->events("job"), [](const event& one) {
+        return one.kind == event_kind::retried && one.reason == errc::lost;
+    })) << mine.seen->story("job");
+    EXPECT_EQ(world.waiting("job"), 1u);
 }
 
 TEST_F(ambiguity, a_renewal_without_an_answer_is_repeated_fast_and_keeps_the_hold) {

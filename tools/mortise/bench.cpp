@@ -84,7 +84,8 @@ const verb& bench_verb() {
         .words = {.least = 0, .most = 40, .usage = "[WORKLOAD...]"},
         .notes =
             "WORKLOAD: uncontended, parallel, contended, processes, readers, handoff,\n"
-            "holding, crowd; default: all, or with --compare one table of the stores: their\n"
+            "holding, crowd, and million, which takes a quarter of an hour and has to be\n"
+            "named; default: all others, or with --compare one table of the stores: their\n"
             "figures, in time and in trips to the server, and their promises. Median of 5\n"
             "alternating runs; the longest wait is p99.9.\n",
         .examples = {"mortise bench uncontended --quick", "mortise bench --compare memory: host: --quick"},

@@ -59,7 +59,8 @@ mortise::promises promises_of(const settings& how) {
 mortise::promises promises_of_row(const settings& how) {
     const bool told = how.wait_connections > 0;
     const std::string first_come =
-        "First come, first served. A claim whose connection breaks while it waits may lose its place. ";
+        "First come, first served. A claim whose connection breaks while it waits, or that does not answer its grant "
+        "within 3 s, or its lease if that is shorter, loses its place. ";
     return {
         .store = "mysql",
         .tokens = true,

@@ -114,6 +114,10 @@ mortise::promises promises_of(const settings& config) {
             "next renewal, at once after the reconnect.");
     else
         all.ends.emplace_back("A partition or an operator promotes a replica that had not acknowledged.");
+    if (native)
+        all.order =
+            "First come, first served. A claim whose connection breaks while it waits, or that does not answer its "
+            "grant within 3 s, or its lease if that is shorter, loses its place.";
     const std::string servers = all.store.substr(std::string_view{"redis"}.size());
     if (config.protocol == settings::layout::setnx) limit_to_setnx(all, servers);
     if (config.protocol == settings::layout::redisson) limit_to_redisson(all, config, servers);

@@ -41,10 +41,10 @@ public:
             return true;
         }
         for (const std::string_view each : workloads()) {
-            if (!how_.workloads.empty() &&
-                std::find(how_.workloads.begin(), how_.workloads.end(), each) == how_.workloads.end())
-                continue;
-            if (each == "holding") holding();
+            const bool named = std::find(how_.workloads.begin(), how_.workloads.end(), each) != how_.workloads.end();
+            if (!named && (!how_.workloads.empty() || each == "million")) continue;
+            if (each == "holding") holding({10'000, 100'000}, 0.05);
+            if (each == "million") holding({1'000'000}, 1.0 / 3);
             for (const scenario& plan : scenarios(each, stores_, how_)) measure(plan);
         }
         if (!how_.svg.empty()) draw();
@@ -137,19 +137,19 @@ private:
     }
 
     // The only workload that is no contest: what keeping many holds costs, beside a lock and unlock of the baseline.
-    void holding() {
+    void holding(const std::vector<int>& counts, double processors) {
         holding_shape shape{.runs = how_.runs};
         if (how_.quick) shape.lease = 600ms;
-        for (const int holds : how_.quick ? std::vector{100} : std::vector{10'000, 100'000}) {
+        for (const int holds : how_.quick ? std::vector{100} : counts) {
             shape.holds = holds;
-            if (!how_.quick) shape.thirds = holds > 10'000 ? 4 : 2;
+            if (!how_.quick) shape.thirds = holds > 100'000 ? 12 : holds > 10'000 ? 4 : 2;
             const std::string workload = "holding, " + std::to_string(holds) + " renewed holds, lease " +
                                          readable(static_cast<double>(shape.lease.count()), unit::nanoseconds);
             std::vector<figure> all;
             for (const auto& store : stores_) {
                 tell(workload + ": " + store->shown());
                 if (store->promises().leases) {
-                    hold_on(*store, workload, shape, all);
+                    hold_on(*store, workload, shape, processors, all);
                 } else {
                     leave_out({store.get(), workload, store->shown() + " has no leases to renew"});
                 }
@@ -159,7 +159,7 @@ private:
     }
 
     void hold_on(const subject_store& store, const std::string& workload, const holding_shape& shape,
-                 std::vector<figure>& all) {
+                 double processors, std::vector<figure>& all) {
         const std::vector<mortise::baseline> baselines = store.lock_baselines();
         const mortise::baseline* beside = baselines.empty() ? nullptr : &baselines.front();
         if (beside == nullptr)
@@ -172,7 +172,8 @@ private:
             figure one{store.shown(), workload, "mortise::hold", of, spread_of(values)};
             if (of.headline) compare(one, values, pair, got.per_baseline_pair);
             if (of.name == "lost") one.bar = bar{bar::side::at_most, 0, false};
-            if (of.unit == unit::processors && !how_.quick) one.bar = bar{bar::side::at_most, 0.05, false};
+            if (of.unit == unit::processors && !how_.quick) one.bar = bar{bar::side::at_most, processors, false};
+            if (of.name == "longest wait" && !how_.quick) one.bar = bar{bar::side::at_most, 1e9, false};
             if (std::isfinite(one.value.median)) all.push_back(one);
         };
         add(cost, got.per_renewal);
@@ -182,6 +183,7 @@ private:
         add({"store memory per hold", unit::bytes}, {got.store_memory});
         add({"taken", unit::per_second}, {got.taken});
         add({"lost", unit::count}, {got.lost});
+        add({"longest wait", unit::nanoseconds}, {got.longest_wait});
     }
 
     void leave_out(const scenario::omission& what) {
@@ -225,8 +227,8 @@ private:
 }  // namespace
 
 std::span<const std::string_view> workloads() {
-    static constexpr std::array<std::string_view, 8> all{"uncontended", "parallel", "contended", "processes",
-                                                         "readers",     "handoff",  "holding",   "crowd"};
+    static constexpr std::array<std::string_view, 9> all{"uncontended", "parallel", "contended", "processes", "readers",
+                                                         "handoff",     "holding",  "crowd",     "million"};
     return all;
 }
 

@@ -8,16 +8,21 @@
 #include <mortise/client.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <fstream>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
+#include <thread>
+#include <utility>
 
 #include <time.h>
 
 namespace bench {
 namespace {
 
+using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
 constexpr int most_runs = 9;
@@ -31,6 +36,7 @@ struct holding_board {
     double client_memory;
     double store_memory;
     double lost;
+    double longest_wait;
 };
 
 double seconds_since(steady_clock::time_point begun) {
@@ -73,6 +79,26 @@ double pair_of(mortise::baseline_end& end) {
     return (processor_time(CLOCK_THREAD_CPUTIME_ID) - before) * 1e9 / pairs;
 }
 
+// Renewals must not hold up others: locks a free name again and again, and notes the longest wait.
+class passer_by {
+public:
+    passer_by(mortise::client& locks, std::string name)
+        : thread_{[this, &locks, name = std::move(name)](const std::stop_token& enough) {
+              while (!enough.stop_requested()) {
+                  const auto begun = steady_clock::now();
+                  static_cast<void>(locks.acquire(name));
+                  const double took = seconds_since(begun) * 1e9;
+                  if (took > longest_.load()) longest_ = took;
+                  std::this_thread::sleep_for(20ms);
+              }
+          }} {}
+    double longest_wait() const { return longest_; }
+
+private:
+    std::atomic<double> longest_{0};
+    std::jthread thread_;
+};
+
 void keep(holding_board& board, const std::string& store, const std::string& stem, const mortise::baseline* beside,
           const holding_shape& shape) {
     mortise::client locks{store};
@@ -92,6 +118,7 @@ void keep(holding_board& board, const std::string& store, const std::string& ste
     board.client_memory = (own_memory() - memory) / count;
     board.store_memory = difference(before.memory, baselines.usage().memory) / count;
 
+    const passer_by other{locks, stem + "-other"};
     const std::chrono::nanoseconds third = shape.lease / 3;
     for (int run = 0; run < shape.runs; ++run) {
         const auto at = static_cast<std::size_t>(run);
@@ -107,6 +134,7 @@ void keep(holding_board& board, const std::string& store, const std::string& ste
         board.server_processors[at] = difference(served, ticks(baselines.usage())) / 1e9 / time;
         board.per_renewal[at] = spent * 1e9 / renewals;
     }
+    board.longest_wait = other.longest_wait();
     for (const mortise::hold& each : held) board.lost += each.valid() ? 0 : 1;
 }
 
@@ -133,7 +161,8 @@ holding_result hold_many(const std::string& store, const std::string& stem, cons
             .taken = board->taken,
             .client_memory = board->client_memory,
             .store_memory = board->store_memory,
-            .lost = board->lost};
+            .lost = board->lost,
+            .longest_wait = board->longest_wait};
 }
 
 }  // namespace bench

@@ -26,6 +26,7 @@ struct holding_result {
     double client_memory = 0;                 // bytes per hold
     double store_memory = 0;
     double lost = 0;
+    double longest_wait = 0;  // of another claim meanwhile, nanoseconds: fifty times a second a free name is locked
 };
 
 // All holds are of one client. Names begin with `stem`, and so does the place of the baseline (null: none).
