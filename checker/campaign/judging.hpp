@@ -11,7 +11,7 @@ struct evidence {
     std::vector<std::string> troubles{};  // by the value of their records, from 1
     std::vector<bool> forgetting{};       // which of them make the store forget
     std::vector<bool> forgetting_releases{};
-    std::int64_t bound = 0;  // of liveness, in nanoseconds
+    std::int64_t bound = 0;        // of liveness, in nanoseconds
     std::int64_t answered_in = 0;  // so long a store waits for an answer to a grant
     std::uint32_t mutexes = 0;
     bool sealing = true;

@@ -143,7 +143,7 @@ private:
 };
 
 void tables(std::ostream& to, const campaign_result& of) {
-    to << "<h2>Checkers</h2><table><tr><th>checker<th>checked<th>violations<th>where the store forgot</tr>\n";
+    to << "<h2>Checkers</h2><table><tr><th>checker<th>checked<th>violations<th>excused</tr>\n";
     for (const judgement& one : of.judgements)
         to << "<tr><td>" << escaped(one.checker) << "<td>" << one.checked << "<td>" << one.count << "<td>"
            << one.excused << "</tr>\n";
@@ -191,8 +191,8 @@ constexpr const char* words =
     "<dt>outcome unknown<dd>No answer came, and the call may have had its effect or not; checkers allow for both.\n"
     "<dt>updates lost<dd>A write that was made from an old value. With seals it is refused; without (--unfenced) it "
     "happens.\n"
-    "<dt>where the store forgot<dd>The store lost what it had acknowledged, as its page of guarantees says it may, and "
-    "the checker makes no more of it.\n"
+    "<dt>excused<dd>The store lost what it had acknowledged, or gave away a turn that nobody answered, as its page of "
+    "guarantees says it may, and the checker makes no more of it.\n"
     "</dl>\n";
 
 }  // namespace

@@ -78,7 +78,7 @@ void print(std::ostream& to, const campaign_result& of) {
             to << one.count << (one.count == 1 ? " VIOLATION" : " VIOLATIONS");
         else
             to << (one.checked == 0 ? "nothing to check" : "sound");
-        if (one.excused != 0) to << ", " << one.excused << " where the store forgot";
+        if (one.excused != 0) to << ", " << one.excused << " excused";
         to << "\n";
         for (std::size_t i = 0; i < one.violations.size() && i < 3; ++i) {
             const violation& each = one.violations[i];

@@ -87,8 +87,8 @@ judgement queue_order(const history& all, const std::vector<hold_span>& holds, s
         const testing::queue_verdict verdict = testing::check_order(of.claims);
         found.checked += verdict.contested;
         for (const testing::overtaking& each : verdict.inversions)
-            found.add({named(of.holds[each.passed]->grant) + " stood in line before " + named(of.holds[each.by]->grant) +
-                           " was asked for, and was granted after it",
+            found.add({named(of.holds[each.passed]->grant) + " stood in line before " +
+                           named(of.holds[each.by]->grant) + " was asked for, and was granted after it",
                        lock, of.claims[each.passed].in_line, of.claims[each.passed].granted});
     }
     return found;
