@@ -158,8 +158,8 @@ private:
         }
     }
 
-    void hold_on(const subject_store& store, const std::string& workload, const holding_shape& shape,
-                 double processors, std::vector<figure>& all) {
+    void hold_on(const subject_store& store, const std::string& workload, const holding_shape& shape, double processors,
+                 std::vector<figure>& all) {
         const std::vector<mortise::baseline> baselines = store.lock_baselines();
         const mortise::baseline* beside = baselines.empty() ? nullptr : &baselines.front();
         if (beside == nullptr)

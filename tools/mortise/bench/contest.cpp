@@ -128,6 +128,32 @@ void take(wake_board& board, mortise::baseline_end& lock, unsigned rounds) {
     }
 }
 
+// Nobody but the board says whose turn it is: 2n: the keeper's; 2n + 1: the taker's.
+void keep_idle(wake_board& board, const maker& make, unsigned rounds, std::chrono::nanoseconds pause) {
+    for (unsigned n = 0; n < rounds; ++n) {
+        board.step.await(2 * n);
+        const auto lock = make(static_cast<int>(n));
+        warm_up(*lock);
+        warm_up(*lock);
+        pause_for(pause);
+        board.step.set(2 * n + 1);
+        board.step.await(2 * n + 2);
+    }
+}
+
+void take_first(wake_board& board, const maker& make, unsigned rounds) {
+    warm_up(*make(static_cast<int>(rounds)));
+    for (unsigned n = 0; n < rounds; ++n) {
+        const auto lock = make(static_cast<int>(n));
+        board.step.await(2 * n + 1);
+        const std::int64_t asked = now();
+        lock->lock();
+        board.latencies.add(now() - asked);
+        lock->unlock();
+        board.step.set(2 * n + 2);
+    }
+}
+
 struct drain_board {
     std::atomic<int> asking;
     std::atomic<int> served;
@@ -192,6 +218,18 @@ histogram wake_ups(const contender& lock, const contest_shape& shape, int rounds
                       if (number == 0) return give(*board, *mine, count, pause);
                       take(*board, *mine, count);
                   });
+              }};
+    both.finish();
+    return board->latencies;
+}
+
+histogram first_takes(const contender& lock, const contest_shape& shape, int rounds, std::chrono::nanoseconds pause) {
+    const auto count = static_cast<unsigned>(rounds);
+    const shared<wake_board> board;
+    crew both{2, [&](int process) {
+                  const maker make = lock.open();
+                  settle(shape.where, process);
+                  process == 0 ? keep_idle(*board, make, count, pause) : take_first(*board, make, count);
               }};
     both.finish();
     return board->latencies;

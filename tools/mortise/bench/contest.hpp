@@ -41,6 +41,10 @@ contest_result contest(const contender& lock, const contest_shape& shape, std::c
 // other notes when lock() returned. All over again, `rounds` times. Two processes, or two threads of one.
 histogram wake_ups(const contender& lock, const contest_shape& shape, int rounds, std::chrono::nanoseconds pause);
 
+// One process leaves a lock behind that it keeps, and after `pause` another one asks for it: how long until lock() returns. Each
+// round with another lock, since one that others ask for is not kept again soon. Two processes.
+histogram first_takes(const contender& lock, const contest_shape& shape, int rounds, std::chrono::nanoseconds pause);
+
 // One thread of the first process holds the lock until all others are in lock(); then each that gets it gives it back.
 struct drain_result {
     double handovers = 0;  // per second

@@ -21,6 +21,7 @@ using mortise::baseline;
 constexpr std::string_view lazy_release = ", lazy release";
 constexpr std::string_view no_hand_over = ", no hand-over";
 constexpr std::string_view kept = ", kept";
+constexpr std::string_view first_taker = ", kept by another";
 
 bool is_host(const entrant& one) {
     return one.store->promises().store == "host";
@@ -252,7 +253,13 @@ scenario handoff(placement where, bool idle, const subject_stores& stores, const
         compared_with = enter(plan, *store, store->baselines_of_kind(baseline::kind::ping_pong), one, compared_with);
         contender ours = each_asks(*store, one, store->promises().fifo ? mortise::order::fifo : mortise::order::any);
         if (!store->promises().processes) ours.name += ", 2 threads";
+        const std::size_t handed_over = plan.entrants.size();
         plan.entrants.push_back({store.get(), std::move(ours), compared_with});
+        if (idle && store->promises().keeps && is_served(*store)) {
+            contender keeper = mutex_on(store->url, {one.stem, true}, {.keep = mortise::keep::idle(60s)});
+            keeper.name += first_taker;
+            plan.entrants.push_back({store.get(), std::move(keeper), handed_over});
+        }
         enter(plan, *store, store->baselines_of_kind(baseline::kind::lock), one, compared_with);
     }
     plan.run = [=, time = how.time, rounds = how.quick ? 20 : 300](const entrant& each) {
@@ -263,6 +270,8 @@ scenario handoff(placement where, bool idle, const subject_stores& stores, const
         double switches = none;
         if (each.lock.commits) {
             one.waits = contest(each.lock, {.where = where}, time).pairs;
+        } else if (each.lock.name.ends_with(first_taker)) {
+            one.waits = first_takes(each.lock, shape, rounds, 1ms);
         } else if (idle) {
             one.waits = wake_ups(each.lock, shape, rounds, 1ms);
         } else {
@@ -276,6 +285,8 @@ scenario handoff(placement where, bool idle, const subject_stores& stores, const
         return one;
     };
     plan.bar_for = [=](const entrant& each, const metric& of) -> std::optional<bar> {
+        if (each.lock.name.ends_with(first_taker))
+            return of.name == "p50" ? std::optional{bar{bar::side::at_most, 1.6}} : std::nullopt;
         // In quick succession on one processor the kernel must switch back and forth once more for us than for who
         // alternates by itself, so that figure has no bar.
         if (is_redis(each) && of.name == "p50") return bar{bar::side::at_most, 1.6};
