@@ -53,11 +53,13 @@ mortise::promises promises_of_row(const settings&) {
         .upgrades = true,
         .processes = true,
         .pushes = true,
+        .keeps = true,
         .lists = true,
         .most_capacity = base::most_capacity,
         .default_lease = std::chrono::seconds{30},
-        .order = "First come, first served. A claim whose connection breaks while it waits, or that does not answer its "
-                 "grant within 3 s, or its lease if that is shorter, loses its place.",
+        .order =
+            "First come, first served. A claim whose connection breaks while it waits, or that does not answer its "
+            "grant within 3 s, or its lease if that is shorter, loses its place.",
         .reach = "everybody who reaches the server",
         .exclusion = "Yes, while the server keeps what it committed; also across its restarts and crashes.",
         .fencing = "Yes: a later grant has a larger token, of a sequence.",

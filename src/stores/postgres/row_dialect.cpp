@@ -25,7 +25,8 @@ CREATE TABLE IF NOT EXISTS @claims (
     weight bigint NOT NULL,
     instead_of bytea,
     confirmed bigint NOT NULL,  -- 0: it waits, and ends with its session; 1: it was granted, and ends when it expires;
-                                -- 2: the same, but its client may not have heard of it
+                                -- 2: the same, but its client may not have heard of it;
+                                -- 3: as 1, and its client keeps it while it is idle, until it is told that somebody asks
     expires bigint NOT NULL,    -- microseconds since 1970 by the server's clock
     since bigint NOT NULL,
     grace bigint NOT NULL,      -- how long it lasts if it is granted while it waits, until it is renewed
@@ -44,7 +45,7 @@ CREATE TABLE IF NOT EXISTS @gone (id bytea PRIMARY KEY, until bigint NOT NULL, r
 CREATE OR REPLACE FUNCTION @now() RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
 
--- l: it is lost; w: it should look; g: it was granted, and its number.
+-- l: it is lost; w: it should look; g: it was granted, and its number; k: somebody else asks for what its client may keep.
 CREATE OR REPLACE FUNCTION @tell(p_session bigint, p_what text, p_id bytea, p_more text) RETURNS void LANGUAGE sql VOLATILE AS
 $$ SELECT pg_notify('mortise_' || to_hex(p_session), p_what || encode(p_id, 'hex') || p_more) $$;
 
@@ -151,7 +152,7 @@ END $$;
 -- A claim that waits, or was not let in, need not be on disk before its client is told: after a crash of the server nobody waits.
 -- First it tries what is usual: nobody is there, or one holds a lock for one.
 CREATE OR REPLACE FUNCTION @enter(p_name bytea, p_id bytea, p_session bigint, p_capacity bigint, p_weight bigint,
-    p_instead bytea, p_only bigint, p_lease bigint, p_grace bigint, p_trusted bigint, p_host bytea, p_pid bigint, p_label bytea,
+    p_instead bytea, p_how bigint, p_lease bigint, p_grace bigint, p_trusted bigint, p_host bytea, p_pid bigint, p_label bytea,
     p_most bigint)
 RETURNS TABLE (seq bigint, stands bigint, place bigint, id bytea, capacity bigint, weight bigint, instead_of bytea,
     confirmed bigint, left_us bigint, held_us bigint, host bytea, pid bigint, label bytea) LANGUAGE plpgsql AS $$
@@ -162,26 +163,28 @@ DECLARE
     m record;
     n bigint := 9223372036854775807;
     fits boolean;
+    granted bigint := CASE WHEN p_how & 2 = 2 THEN 3 ELSE 1 END;
 BEGIN
     IF current_setting('mortise.session', true) IS DISTINCT FROM p_session::text THEN
         RAISE EXCEPTION 'another session answers: a pooler in transaction mode is in between' USING ERRCODE = 'MO001';
     END IF;
     locked := pg_advisory_xact_lock(1836020340, hashtext(encode(p_name, 'hex')));
     now := @now();
-    SELECT h.confirmed, h.capacity, h.expires > now AS lives,
+    SELECT h.id, h.session, h.confirmed, h.capacity, h.expires > now AS lives,
         EXISTS (SELECT 1 FROM @gone g WHERE g.id = p_id) AS gone,
         EXISTS (SELECT 1 FROM @claims c WHERE c.id = p_id) AS known,
         EXISTS (SELECT 1 FROM @claims c WHERE c.name = p_name AND c.swaps = 1) AS odd
-        INTO m FROM (SELECT 1) one LEFT JOIN LATERAL (SELECT c.confirmed, c.capacity, c.expires FROM @claims c
-            WHERE c.name = p_name AND c.swaps = 0 ORDER BY c.stands LIMIT 1) h ON true;
+        INTO m FROM (SELECT 1) one LEFT JOIN LATERAL (SELECT c.id, c.session, c.confirmed, c.capacity, c.expires
+            FROM @claims c WHERE c.name = p_name AND c.swaps = 0 ORDER BY c.stands LIMIT 1) h ON true;
     IF m.gone THEN
         LINE
         RETURN;
     END IF;
     IF NOT m.known AND NOT m.odd AND p_instead IS NULL
-        AND (m.confirmed IS NULL OR (m.confirmed = 1 AND m.capacity = 1 AND m.lives)) THEN
+        AND (m.confirmed IS NULL OR (m.confirmed IN (1, 3) AND m.capacity = 1 AND m.lives)) THEN
         fits := m.confirmed IS NULL AND p_weight <= p_capacity;
         IF NOT fits THEN locked := set_config('synchronous_commit', 'off', true); END IF;
+        IF m.confirmed = 3 THEN PERFORM @tell(m.session, 'k', m.id, ''); END IF;
     ELSE
         SELECT c.seq, c.expires > now AS lives INTO m FROM @claims c WHERE c.id = p_id;
         IF m.lives THEN
@@ -193,18 +196,19 @@ BEGIN
         fits := coalesce(p_instead IS NULL AND NOT s.swapping AND s.used + p_weight <= p_capacity
             AND coalesce(s.room, p_capacity) = p_capacity, false);
         IF NOT fits AND NOT s.granted THEN locked := set_config('synchronous_commit', 'off', true); END IF;
+        PERFORM @tell(c.session, 'k', c.id, '') FROM @claims c WHERE c.name = p_name AND c.swaps = 0 AND c.confirmed = 3;
     END IF;
-    IF fits OR p_only = 0 THEN
+    IF fits OR p_how & 1 = 0 THEN
         seq := nextval('@seq');
         INSERT INTO @claims VALUES (seq, seq, 0, (p_instead IS NOT NULL)::int, p_name, p_id, p_session, p_capacity, p_weight,
-            p_instead, fits::int, CASE WHEN fits THEN now + p_lease ELSE n END, now, p_grace, p_trusted, p_host, p_pid, p_label);
+            p_instead, CASE WHEN fits THEN granted ELSE 0 END, CASE WHEN fits THEN now + p_lease ELSE n END, now, p_grace, p_trusted, p_host, p_pid, p_label);
     END IF;
     IF NOT fits THEN
         LINE
         RETURN;
     END IF;
-    stands := seq; place := 0; id := p_id; capacity := p_capacity; weight := p_weight; confirmed := 1; left_us := p_lease;
-    held_us := 0; host := p_host; pid := p_pid; label := p_label;
+    stands := seq; place := 0; id := p_id; capacity := p_capacity; weight := p_weight; confirmed := granted;
+    left_us := p_lease; held_us := 0; host := p_host; pid := p_pid; label := p_label;
     RETURN NEXT;
 END $$;
 
@@ -214,7 +218,7 @@ DECLARE
     n bigint;
     now bigint := @now();
 BEGIN
-    UPDATE @claims c SET confirmed = 1, expires = now + p_lease, since = now
+    UPDATE @claims c SET confirmed = CASE c.confirmed WHEN 3 THEN 3 ELSE 1 END, expires = now + p_lease, since = now
         WHERE c.id = p_id AND c.expires > now RETURNING c.seq INTO n;
     RETURN coalesce(n, 0);
 END $$;
@@ -327,7 +331,7 @@ BEGIN
         SELECT substring(p_records FROM 1 + 24 * i FOR 16) AS id,
             ('x' || encode(substring(p_records FROM 17 + 24 * i FOR 8), 'hex'))::bit(64)::bigint AS lease
         FROM generate_series(0, length(p_records) / 24 - 1) i)
-    UPDATE @claims c SET confirmed = 1, expires = greatest(c.expires, now + due.lease)
+    UPDATE @claims c SET confirmed = CASE c.confirmed WHEN 3 THEN 3 ELSE 1 END, expires = greatest(c.expires, now + due.lease)
         FROM due WHERE c.id = due.id AND c.confirmed > 0 AND c.expires > now RETURNING c.id;
 END $$;
 
@@ -353,7 +357,7 @@ BEGIN
             held := false;
             FOR e IN SELECT c.id, c.session, c.confirmed, c.expires FROM @claims c
                      WHERE c.name = m.name AND c.swaps = 0 ORDER BY c.stands LOOP
-                due := CASE WHEN e.confirmed = 1 THEN e.expires <= now
+                due := CASE WHEN e.confirmed IN (1, 3) THEN e.expires <= now
                     WHEN e.confirmed = 2 THEN e.expires <= now
                         OR (e.session <> p_session AND pg_try_advisory_xact_lock(e.session))
                     ELSE NOT held OR (e.session <> p_session AND pg_try_advisory_xact_lock(e.session)) END;
@@ -385,10 +389,10 @@ CREATE OR REPLACE FUNCTION @overdue(p_session bigint) RETURNS SETOF bytea LANGUA
 DECLARE
     dead bigint[];
 BEGIN
-    dead := ARRAY(SELECT d.session FROM (SELECT DISTINCT c.session FROM @claims c WHERE c.confirmed <> 1) d
+    dead := ARRAY(SELECT d.session FROM (SELECT DISTINCT c.session FROM @claims c WHERE c.confirmed IN (0, 2)) d
         WHERE d.session <> p_session AND pg_try_advisory_xact_lock(d.session));
     RETURN QUERY SELECT DISTINCT c.name FROM @claims c
-        WHERE c.expires <= @now() OR (c.confirmed <> 1 AND c.session = ANY (dead)) LIMIT 16;
+        WHERE c.expires <= @now() OR (c.confirmed IN (0, 2) AND c.session = ANY (dead)) LIMIT 16;
 END $$;
 
 -- Sweeps a line that nobody looks at.

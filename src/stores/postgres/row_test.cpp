@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -121,6 +122,39 @@ TEST_F(postgres_row, a_client_has_one_connection_however_many_wait) {
     EXPECT_EQ(mine.release(), release_result::released);
     for (std::thread& one : waiters) one.join();
     for (std::thread& one : more) one.join();
+}
+
+token once(mutex& m) {
+    const std::scoped_lock guard{m};
+    EXPECT_TRUE(m.hold().valid());
+    return m.hold().token();
+}
+
+TEST_F(postgres_row, a_lock_that_is_kept_costs_nothing_while_nobody_else_asks) {
+    client locks{url()};
+    mutex m{locks, "n", {.lease = 10min, .keep = keep::idle(60s)}};
+    const token first = once(m);
+    const std::string row = "SELECT concat_ws(' ', xmin, confirmed) FROM " + schema_ + ".row_claims";
+    const std::string written = ask(row);
+    EXPECT_THAT(written, ::testing::EndsWith(" 3"));
+    for (std::uint64_t turn = 1; turn <= 500; ++turn) EXPECT_EQ(once(m), token::of(first.counter(), turn));
+    EXPECT_EQ(ask(row), written);
+}
+
+TEST_F(postgres_row, a_lock_that_is_kept_survives_that_the_connection_breaks) {
+    client locks{url()};
+    client other{url()};
+    mutex m{locks, "n", {.lease = 10min, .keep = keep::idle(60s)}};
+    token latest = once(m);
+    for (int i = 0; i < 5; ++i) {
+        ask("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'mortise row'");
+        const token next = once(m);
+        EXPECT_GT(next, latest);
+        attempt theirs = other.try_acquire("n", {.wait = 70s});  // longer than it is kept: it may not have heard
+        ASSERT_TRUE(theirs) << theirs.refusal().describe();
+        EXPECT_GT(theirs->token(), next);
+        latest = theirs->token();
+    }
 }
 
 TEST_F(postgres_row, a_user_who_may_not_make_the_schema_is_told_so) {

@@ -34,6 +34,7 @@ row_claim_ptr row_claim::made_for(const spi::claim_request& wanted) {
     claim->trust = wanted.renew == renew::on ? std::min<spi::duration>(claim->lease, push_trust) : claim->lease;
     claim->label = wanted.label;
     claim->detached = wanted.kept_by == kept_by::lease;
+    claim->keeps = wanted.keeps_idle;
     return claim;
 }
 
@@ -57,7 +58,7 @@ void row_claim::answer_release(spi::release_answer reply, deferred_calls& later)
 }
 
 spi::grant row_claim::grant(std::uint64_t counter) const {
-    spi::grant given{.counter = counter, .lease = lease, .counted_from = counted_from};
+    spi::grant given{.counter = counter, .lease = lease, .counted_from = counted_from, .told = told};
     if (pushed && trust < lease) given.grace = trust;
     return given;
 }

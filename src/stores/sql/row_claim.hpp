@@ -38,12 +38,15 @@ struct row_claim {
     spi::duration trust{};  // how long it is believed in then
     bool detached = false;  // outlives this client
     bool queues = false;    // as it was last asked for
+    bool keeps = false;     // its client would keep it while it is idle
 
     base::queued_claim machine;  // what to do next
 
     bool confirmed = false;          // its row says that it was granted
     spi::time_point counted_from{};  // a time before that
     bool pushed = false;             // and is yet to be renewed
+    bool told = false;               // the server tells us when somebody else asks
+    bool behind_keeper = false;      // whoever holds keeps it while it is idle, and was told of us
     bool read_whole = false;         // what is near does not tell how it stands
     bool look_due = false;           // it has to be read anew, for something has happened
     std::uint64_t stands = 0;        // where it was seen in its line

@@ -55,6 +55,10 @@ spi::duration first_end_of(const row_line& line) {
     return left;
 }
 
+row_waker::waiter waiting(const row_claim& claim, const row_waiters& all) {
+    return {.id = claim.entry.id, .stands = claim.stands, .before = claim.before, .ungranted = all.ungranted_at(claim)};
+}
+
 // A claim of ours on another name: nothing of it is on this one.
 void remove_elsewhere(const std::shared_ptr<const row_parts>& parts, std::string_view name, const claim_id& id,
                       spi::reply<spi::release_answer> done, deferred_calls& later) {
@@ -145,6 +149,7 @@ void row_claims::granted(const row_claim_ptr& claim, std::uint64_t counter, spi:
     const auto read = std::ranges::find(next, action_kind::read, &action::what);
     if (read == next.end()) return run(claim, next, later);
     claim->confirmed = claim->pushed = true;
+    claim->told = false;
     claim->counted_from = ungranted;
     const machine::line_view view{
         .verdict = {.is = base::line_verdict::verdict::holds, .capacity = claim->entry.capacity},
@@ -159,6 +164,14 @@ void row_claims::gone(const claim_id& id) {
     deferred_calls later;
     const std::scoped_lock guard{mutex_};
     if (const row_claim_ptr claim = known(id)) run(claim, claim->machine.vanished(), later);
+}
+
+void row_claims::wanted(const claim_id& id) {
+    if (closed_) return;
+    deferred_calls later;
+    const std::scoped_lock guard{mutex_};
+    if (const row_claim_ptr claim = known(id))
+        later([this, claim] { parts_->context.events.wanted(claim->name, claim->entry.id); });
 }
 
 // Whoever waits may have missed its turn, or was thought to be dead. Whoever released a claim asks again, and is to be answered then.
@@ -229,6 +242,7 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
     switch (what.what) {
         case action_kind::answer: {
             spi::claim_answer reply = *what.answer_is;
+            reply.kept = reply.is == claim_is::busy && claim->behind_keeper;
             if (reply.is != claim_is::granted) return claim->answer(reply, later);
             reply.grant = claim->grant(reply.grant.counter);
             return claim->answer(reply, later);
@@ -249,7 +263,7 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
             const claim_id before = what.verdict->watch.empty() ? claim_id{} : what.verdict->watch.front();
             claim->before = known(before) ? claim_id{} : before;  // one of ours tells when it leaves who is granted
             if (!waker_ || !waiters_.is_near(*claim)) return;
-            if (waker_->watch(waiting(*claim))) later([this, id] { look(id); });
+            if (waker_->watch(waiting(*claim, waiters_))) later([this, id] { look(id); });
             return;
         }
         case action_kind::unwatch:
@@ -271,13 +285,6 @@ void row_claims::tell(const row_claim_ptr& claim, const action& what, deferred_c
         default:  // a hold is not watched: the server tells, or the next renewal does
             return;
     }
-}
-
-row_waker::waiter row_claims::waiting(const row_claim& claim) const {
-    return {.id = claim.entry.id,
-            .stands = claim.stands,
-            .before = claim.before,
-            .ungranted = waiters_.ungranted_at(claim)};
 }
 
 // ---- statements
@@ -302,7 +309,7 @@ void row_claims::ask(const row_claim_ptr& claim, ticket of, const statement& wha
 void row_claims::enter(const row_claim_ptr& claim, const action& what, deferred_calls& later) {
     const ticket of = what.ticket;
     if (!claim->machine.entry_sent(of)) return run(claim, claim->machine.failed(of, fate::not_done, {}), later);
-    claim->confirmed = claim->pushed = false;
+    claim->confirmed = claim->pushed = claim->told = false;
     ask(claim, of, parts_->dialect.enter, enter_values(*parts_, *claim, what.how != where::at_end), later,
         [claim, of, sent = parts_->context.clock.now()](row_claims& self, const result& answer, deferred_calls& after) {
             self.line_read(claim, of, near_rows, answer, sent, after);
@@ -335,6 +342,8 @@ void row_claims::line_read(const row_claim_ptr& claim, ticket of, std::int64_t m
         claim->pushed = false;
         claim->counted_from = sent;
     }
+    claim->told = mine != nullptr && mine->kept;
+    claim->behind_keeper = mine == nullptr && !line->entries.empty() && line->entries.front().kept;
     const auto view = view_of(*claim, *line, [this](const claim_id& id) {
         const row_claim_ptr other = known(id);
         return other && other->machine.leaves();
@@ -440,7 +449,7 @@ void row_claims::watch_next(const std::string& name, deferred_calls& later) {
     const auto first = waiters_.first(name);
     for (const claim_id& id : waiters_.nearest(name)) {
         const row_claim_ptr claim = known(id);
-        if (!claim || !waker_->watch(waiting(*claim))) continue;
+        if (!claim || !waker_->watch(waiting(*claim, waiters_))) continue;
         if (id == first || claim->entry.capacity > 1) later([this, id] { look(id); });
     }
 }

@@ -41,6 +41,7 @@ public:
     void look(const claim_id& id);                           // it may hold by now
     void pushed(const claim_id& id, std::uint64_t counter);  // it was granted
     void gone(const claim_id& id);                           // its row was removed by somebody else
+    void wanted(const claim_id& id);                         // somebody else asks for what is kept
     void reconnected();
 
     // For the heartbeat: the claims to ask about, and which of them should look.
@@ -69,7 +70,6 @@ private:
     void removed(const std::string& name, const result& answer, spi::time_point asked, deferred_calls& later);
     void granted(const row_claim_ptr& claim, std::uint64_t counter, spi::time_point ungranted, deferred_calls& later);
     void watch_next(const std::string& name, deferred_calls& later);
-    row_waker::waiter waiting(const row_claim& claim) const;
     void old_gone(const row_claim_ptr& claim, deferred_calls& later);
     void retry_later(const row_claim_ptr& claim, spi::duration pause);
     row_claim_ptr known(const claim_id& id) const;

@@ -28,6 +28,8 @@ enum column : std::size_t {
     columns,
 };
 
+constexpr std::int64_t kept_idle = 3;
+
 row_entry entry_of(const values& row) {
     const auto number = [&](column which) { return number_in(row[which]); };
     const auto counter = static_cast<std::uint64_t>(number(seq));
@@ -40,6 +42,7 @@ row_entry entry_of(const values& row) {
                .instead_of = id_in(row[instead_of]),
                .place = static_cast<std::uint64_t>(number(place))},
         .confirmed = number(confirmed) != 0,
+        .kept = number(confirmed) == kept_idle,
         .left = base::told_span<std::chrono::microseconds>(number(confirmed) != 0 ? number(left_us)
                                                                                   : 0),  // who waits has no end
         .owner = {.host = std::string(bytes_in(row[host])),

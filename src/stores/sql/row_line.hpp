@@ -26,6 +26,7 @@ inline constexpr std::int64_t all_rows = std::int64_t{1} << 40;
 struct row_entry {
     base::line_entry at{};
     bool confirmed = false;
+    bool kept = false;  // its client keeps it while it is idle, until it is told
     spi::duration left{};
     mortise::holder owner{};
 };

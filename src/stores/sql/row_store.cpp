@@ -122,6 +122,8 @@ void row_store::heard(const notification& told) {
     const auto counter = base::number_in<std::uint64_t>(said.substr(33), 1, UINT64_MAX);
     if (said.front() == 'l')
         claims_->gone(id);
+    else if (said.front() == 'k')
+        claims_->wanted(id);
     else if (said.front() == 'g' && counter)
         claims_->pushed(id, *counter);
     else

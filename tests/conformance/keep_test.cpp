@@ -1,0 +1,159 @@
+// A lock that its client keeps while it is idle is a lock like any other: whoever else asks gets it.
+#include "conformance/suite.hpp"
+#include "support/recording_observer.hpp"
+
+#include <mortise/error.hpp>
+#include <mortise/mutex.hpp>
+#include <mortise/shared_mutex.hpp>
+
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace mortise::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+// So long that no test sees the end of it: what is had before is had because the keeper was told.
+claim_options kept_long() {
+    return {.lease = 10min, .keep = keep::idle(60s)};
+}
+
+class kept : public store_suite {
+protected:
+    void SetUp() override {
+        if (IsSkipped()) return;
+        if (!can().keeps) {
+            EXPECT_THROW(mutex(mine_, "n", {.keep = keep::idle()}), error) << "what cannot be done is refused by name";
+            GTEST_SKIP() << "the store tells nobody that others ask, and keep is refused";
+        }
+    }
+    token once(mutex& m) const {
+        const std::scoped_lock guard{m};
+        EXPECT_TRUE(m.hold().valid());
+        return token_of(m.hold());
+    }
+    bool somebody_waits(std::size_t how_many = 1) const {
+        return seen_->wait_for(event_kind::waited, how_many, plenty);
+    }
+
+    const std::shared_ptr<recording_observer> seen_ = std::make_shared<recording_observer>();
+    client mine_ = make_client({.observer = seen_});
+    client other_ = make_client({.observer = seen_});
+};
+EVERY_STORE(kept);
+
+TEST_P(kept, is_taken_again_with_a_later_token) {
+    mutex m{mine_, "n", kept_long()};
+    token latest = once(m);
+    for (int i = 0; i < 100; ++i) {
+        const token next = once(m);
+        expect_later(next, latest);
+        latest = next;
+    }
+}
+
+TEST_P(kept, goes_at_once_to_whoever_waits) {
+    mutex m{mine_, "n", kept_long()};
+    const token first = once(m);
+    attempt theirs = other_.try_acquire("n", {.wait = plenty});
+    ASSERT_TRUE(theirs) << theirs.refusal().describe();
+    expect_later(token_of(*theirs), first);
+    EXPECT_FALSE(m.try_lock());
+}
+
+TEST_P(kept, goes_to_who_asks_again_and_again) {
+    mutex m{mine_, "n", kept_long()};
+    once(m);
+    EXPECT_TRUE(eventually([&] { return static_cast<bool>(other_.try_acquire("n")); }));
+}
+
+TEST_P(kept, goes_to_a_reader) {
+    if (can().most_capacity == 1) GTEST_SKIP() << "the store has exclusive locks only";
+    shared_mutex ours{mine_, "n", kept_long()};
+    ours.lock();
+    ours.unlock();
+    shared_mutex theirs{other_, "n"};
+    EXPECT_TRUE(theirs.try_lock_shared_for(plenty));
+    theirs.unlock_shared();
+}
+
+TEST_P(kept, in_use_goes_with_its_next_unlock) {
+    mutex m{mine_, "n", kept_long()};
+    once(m);
+    m.lock();
+    auto waits = std::async(std::launch::async, [&] { return other_.try_acquire("n", {.wait = plenty}); });
+    EXPECT_TRUE(somebody_waits());
+    EXPECT_TRUE(m.hold().valid());
+    m.unlock();
+    EXPECT_TRUE(waits.get());
+}
+
+TEST_P(kept, that_was_in_line_is_not_kept_from_those_behind) {
+    hold theirs = other_.acquire("n");
+    mutex m{mine_, "n", kept_long()};
+    std::jthread waits{[&] { once(m); }};
+    EXPECT_TRUE(somebody_waits());
+    std::jthread behind{[&] {
+        const attempt got = other_.try_acquire("n", {.wait = plenty, .hand_over = hand_over::off});
+        EXPECT_TRUE(got);
+    }};
+    EXPECT_TRUE(somebody_waits(2));
+    theirs.release();
+}
+
+TEST_P(kept, ends_with_its_lock_and_its_client) {
+    {
+        mutex m{mine_, "n", kept_long()};
+        once(m);
+    }
+    EXPECT_TRUE(other_.try_acquire("n", {.wait = plenty}));
+    client brief = make_client();
+    mutex m{brief, "n", kept_long()};
+    once(m);
+    { const client gone = std::move(brief); }
+    EXPECT_TRUE(other_.try_acquire("n", {.wait = plenty}));
+}
+
+TEST_P(kept, excludes_threads_and_clients) {
+    std::uint64_t count = 0;
+    token latest;
+    std::atomic<int> inside{0};
+    std::atomic<int> wrong{0};
+    const claim_options brief{.keep = keep::idle(2ms)};
+    mutex shared_by_two{mine_, "n", brief};
+    const auto turns = static_cast<int>(rounds(300));
+    const auto work = [&](mutex& m, int pauses) {
+        for (int i = 0; i < turns; ++i) {
+            {
+                const std::scoped_lock guard{m};
+                if (inside.fetch_add(1) != 0) ++wrong;
+                std::error_code untold;
+                const token mine = m.hold().token(untold);
+                if (!untold && mine <= latest) ++wrong;
+                latest = mine;
+                ++count;
+                inside.fetch_sub(1);
+            }
+            if (i % pauses == 0) std::this_thread::sleep_for(std::chrono::milliseconds{i / 5});  // others are alone
+        }
+    };
+    {
+        std::vector<std::jthread> all;
+        for (int n = 0; n < 2; ++n) all.emplace_back([&] { work(shared_by_two, 100); });
+        all.emplace_back([&] {
+            mutex own{other_, "n", brief};
+            work(own, 50);
+        });
+    }
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(count, static_cast<std::uint64_t>(3 * turns));
+}
+
+}  // namespace
+}  // namespace mortise::testing
