@@ -433,6 +433,10 @@ void claim_table::look_after(const std::shared_ptr<cohort>& c) {
     if (c->is == cohort::state::held) s.look_at(*c, c->next_look());
 }
 
+// Of each shard, so many may join what is due: then renewals are few requests. Without a limit those of very many holds would all
+// come together, at each third of the lease, and whoever else asks would wait behind them for seconds.
+constexpr std::size_t most_joining = 64;
+
 auto claim_table::due(spi::time_point now) -> looks {
     looks all;
     for (shard& s : shards_) {
@@ -442,7 +446,11 @@ auto claim_table::due(spi::time_point now) -> looks {
     const bool any = !all.claims.empty();
     for (shard& s : shards_) {
         std::scoped_lock guard{s.mutex};
-        while (const cohort* c = any ? s.looks.take_joining(now) : nullptr) all.claims.push_back(s.shared(*c));
+        for (std::size_t joined = 0; any && joined < most_joining; ++joined) {
+            const cohort* c = s.looks.take_joining(now);
+            if (c == nullptr) break;
+            all.claims.push_back(s.shared(*c));
+        }
         all.next = std::min(all.next, s.looks.next());
     }
     return all;
