@@ -72,6 +72,37 @@ TEST(queue_order, who_loses_its_place_while_the_lock_is_in_use_is_passed) {
     EXPECT_EQ(found.excused, 0U);
 }
 
+TEST(queue_order, a_lock_is_in_use_until_the_lease_of_a_dead_holder_ends) {
+    written_history run;
+    run.leased(1, 10, 11, 41, 1);  // and is killed
+    run.hold(2, 12, 60, 70, 4);
+    run.queued(2, 14);
+    run.hold(3, 16, 43, 50, 3);
+    run.unqueued(2, 40);
+    run.queued(2, 42);
+    EXPECT_EQ(queue_order(run.all(), run.holds(), 15).count, 1U);
+}
+
+TEST(queue_order, a_lock_is_free_when_the_lease_of_a_stopped_holder_ends) {
+    written_history run;
+    const auto stopped = run.leased(1, 10, 11, 20, 1);
+    run.release(1, stopped, 65, 66, phase::lost);
+    run.hold(2, 12, 60, 70, 4);
+    run.queued(2, 14);
+    run.hold(3, 16, 37, 50, 3);
+    run.unqueued(2, 40);
+    run.queued(2, 42);
+    EXPECT_TRUE(queue_order(run.all(), run.holds(), 15).sound());
+}
+
+TEST(queue_order, each_place_that_is_lost_needs_an_excuse) {
+    written_history run = one_that_does_not_answer(37);
+    run.hold(4, 44, 52, 55, 3);  // asked when process 2 stood in line again, which it left while the lock was in use
+    run.unqueued(2, 53);
+    run.queued(2, 54);
+    EXPECT_EQ(queue_order(run.all(), run.holds(), 15).count, 1U);
+}
+
 TEST(queue_order, who_stands_anew_is_not_passed_either) {
     written_history run = one_that_does_not_answer(37);
     run.hold(4, 44, 52, 55, 3);  // asked when process 2 stood in line again

@@ -40,6 +40,19 @@ public:
         locks_.push_back(lock);
         return op;
     }
+    // Granted, with a lease, and seen to be valid at once; what becomes of it is to be written.
+    std::uint64_t leased(std::uint32_t pid, std::int64_t asked, std::int64_t granted, std::int64_t valid_until,
+                         std::uint64_t token) {
+        const std::uint64_t op = ++ops_;
+        record one{.pid = pid, .op = op, .what = act::acquire};
+        add(one, asked, phase::invoke);
+        one.token = token;
+        one.valid_until = valid_until;
+        add(one, granted, phase::ok);
+        locks_.push_back(0);
+        valid(pid, op, granted);
+        return op;
+    }
     void valid(std::uint32_t pid, std::uint64_t attempt, std::int64_t at, phase is = phase::ok) {
         add({.pid = pid, .lock = lock_of(attempt), .what = act::valid, .attempt = attempt}, at, is);
     }
