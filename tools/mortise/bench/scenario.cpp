@@ -32,6 +32,12 @@ bool is_served(const subject_store& store) {
     return store.baselines_of_kind(baseline::kind::lock).empty();
 }
 
+// Where a store is on the same host, locks are kept unasked.
+bool keeps_across_a_network(const subject_store& store) {
+    const std::string& its = store.promises().store;
+    return store.promises().keeps && its != "memory" && its != "host";
+}
+
 // Locks that are kept as other clients keep them, and have bars of their own.
 bool is_setnx(const entrant& one) {
     return one.lock.ours && one.store->promises().store.starts_with("redis setnx");
@@ -142,7 +148,7 @@ scenario contest_of(std::string workload, const contest_shape& shape, bool a_nam
             plan.entrants.push_back({store.get(), std::move(lazy), compared_with});
         }
         if (one_for_all) plan.entrants.push_back({store.get(), each_asks(*store, where), compared_with, pushes});
-        if ((alone || apart) && store->promises().keeps && is_served(*store)) {
+        if ((alone || apart) && keeps_across_a_network(*store)) {
             contender keeper = mutex_on(store->url, where, {.keep = mortise::keep::idle()});
             keeper.name += kept;
             plan.entrants.push_back({store.get(), std::move(keeper), compared_with, pushes});
@@ -255,7 +261,7 @@ scenario handoff(placement where, bool idle, const subject_stores& stores, const
         if (!store->promises().processes) ours.name += ", 2 threads";
         const std::size_t handed_over = plan.entrants.size();
         plan.entrants.push_back({store.get(), std::move(ours), compared_with});
-        if (idle && store->promises().keeps && is_served(*store)) {
+        if (idle && keeps_across_a_network(*store)) {
             contender keeper = mutex_on(store->url, {one.stem, true}, {.keep = mortise::keep::idle(60s)});
             keeper.name += first_taker;
             plan.entrants.push_back({store.get(), std::move(keeper), handed_over});
