@@ -27,7 +27,7 @@ namespace mortise::inline v0 {
 // | lost     | the lease expired while held, or the lock was broken    | why                          |                     |
 // | released | the lock was released; `reason`: it was no longer held  | lost, not_owner, unreachable | time held           |
 // | retried  | a request to the store was repeated with the same id    | why                          |                     |
-// | retried  | the claim lost its place in the queue and asks anew     | lost                         |                     |
+// | retried  | its turn or place passed unanswered, and it asks anew   | lost                         |                     |
 enum class event_kind { claimed, waited, granted, refused, renewed, at_risk, lost, released, retried };
 
 MORTISE_API std::string_view to_string(event_kind) noexcept;

@@ -152,7 +152,7 @@ END $$;
 -- A claim that waits, or was not let in, need not be on disk before its client is told: after a crash of the server nobody waits.
 -- First it tries what is usual: nobody is there, or one holds a lock for one.
 CREATE OR REPLACE FUNCTION @enter(p_name bytea, p_id bytea, p_session bigint, p_capacity bigint, p_weight bigint,
-    p_instead bytea, p_how bigint, p_lease bigint, p_grace bigint, p_trusted bigint, p_host bytea, p_pid bigint, p_label bytea,
+    p_instead bytea, p_only bigint, p_lease bigint, p_grace bigint, p_trusted bigint, p_host bytea, p_pid bigint, p_label bytea,
     p_most bigint)
 RETURNS TABLE (seq bigint, stands bigint, place bigint, id bytea, capacity bigint, weight bigint, instead_of bytea,
     confirmed bigint, left_us bigint, held_us bigint, host bytea, pid bigint, label bytea) LANGUAGE plpgsql AS $$
@@ -163,7 +163,7 @@ DECLARE
     m record;
     n bigint := 9223372036854775807;
     fits boolean;
-    granted bigint := CASE WHEN p_how & 2 = 2 THEN 3 ELSE 1 END;
+    granted bigint := CASE WHEN p_only & 2 = 2 THEN 3 ELSE 1 END;
 BEGIN
     IF current_setting('mortise.session', true) IS DISTINCT FROM p_session::text THEN
         RAISE EXCEPTION 'another session answers: a pooler in transaction mode is in between' USING ERRCODE = 'MO001';
@@ -196,9 +196,10 @@ BEGIN
         fits := coalesce(p_instead IS NULL AND NOT s.swapping AND s.used + p_weight <= p_capacity
             AND coalesce(s.room, p_capacity) = p_capacity, false);
         IF NOT fits AND NOT s.granted THEN locked := set_config('synchronous_commit', 'off', true); END IF;
-        PERFORM @tell(c.session, 'k', c.id, '') FROM @claims c WHERE c.name = p_name AND c.swaps = 0 AND c.confirmed = 3;
+        PERFORM @tell(h.session, 'k', h.id, '') FROM (SELECT c.session, c.id, c.confirmed FROM @claims c
+            WHERE c.name = p_name AND c.swaps = 0 ORDER BY c.stands LIMIT 1) h WHERE h.confirmed = 3;  -- alone, so the first
     END IF;
-    IF fits OR p_how & 1 = 0 THEN
+    IF fits OR p_only & 1 = 0 THEN
         seq := nextval('@seq');
         INSERT INTO @claims VALUES (seq, seq, 0, (p_instead IS NOT NULL)::int, p_name, p_id, p_session, p_capacity, p_weight,
             p_instead, CASE WHEN fits THEN granted ELSE 0 END, CASE WHEN fits THEN now + p_lease ELSE n END, now, p_grace, p_trusted, p_host, p_pid, p_label);
@@ -210,6 +211,17 @@ BEGIN
     stands := seq; place := 0; id := p_id; capacity := p_capacity; weight := p_weight; confirmed := granted;
     left_us := p_lease; held_us := 0; host := p_host; pid := p_pid; label := p_label;
     RETURN NEXT;
+END $$;
+
+-- The same for a client that keeps it while it is idle. A routine of its own: where it is missing, the schema is made anew.
+CREATE OR REPLACE FUNCTION @enter_kept(p_name bytea, p_id bytea, p_session bigint, p_capacity bigint, p_weight bigint,
+    p_instead bytea, p_only bigint, p_lease bigint, p_grace bigint, p_trusted bigint, p_host bytea, p_pid bigint, p_label bytea,
+    p_most bigint)
+RETURNS TABLE (seq bigint, stands bigint, place bigint, id bytea, capacity bigint, weight bigint, instead_of bytea,
+    confirmed bigint, left_us bigint, held_us bigint, host bytea, pid bigint, label bytea) LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM @enter(p_name, p_id, p_session, p_capacity, p_weight, p_instead, p_only | 2, p_lease, p_grace,
+        p_trusted, p_host, p_pid, p_label, p_most);
 END $$;
 
 -- 1, its token and when it was granted, if it is there; for a claim that is known to hold.
@@ -470,10 +482,11 @@ sql::row_dialect row_dialect_in(const std::string& schema_name) {
         {.text = "SELECT pg_advisory_lock_shared($1::bigint)"},
     };
     is.listen = "LISTEN mortise_";
-    is.enter = made(
-        "SELECT * FROM @enter($1::bytea, $2::bytea, $3::bigint, $4::bigint, $5::bigint, $6::bytea, $7::bigint, "
-        "$8::bigint, "
-        "$9::bigint, $10::bigint, $11::bytea, $12::bigint, $13::bytea, $14::bigint)");
+    constexpr std::string_view of_enter =
+        "($1::bytea, $2::bytea, $3::bigint, $4::bigint, $5::bigint, $6::bytea, $7::bigint, $8::bigint, $9::bigint, "
+        "$10::bigint, $11::bytea, $12::bigint, $13::bytea, $14::bigint)";
+    is.enter = made("SELECT * FROM @enter" + std::string(of_enter));
+    is.enter_kept = made("SELECT * FROM @enter_kept" + std::string(of_enter));
     is.look = made("SELECT * FROM @look($1::bytea, $2::bytea, $3::bigint, $4::bigint, $5::bigint)");
     is.confirm = made("SELECT @confirm($1::bytea, $2::bigint)");
     is.leave = made("SELECT * FROM @leave($1::bytea, $2::bytea, $3::bigint)");

@@ -141,6 +141,15 @@ TEST_F(postgres_row, a_lock_that_is_kept_costs_nothing_while_nobody_else_asks) {
     EXPECT_EQ(ask(row), written);
 }
 
+TEST_F(postgres_row, a_schema_without_routines_for_kept_locks_is_made_anew) {
+    EXPECT_TRUE(client{url()}.try_acquire("n"));
+    ask("DROP FUNCTION " + schema_ + ".row_enter_kept");
+    client locks{url()};
+    mutex m{locks, "n", {.keep = keep::idle(60s)}};
+    once(m);
+    EXPECT_EQ(ask("SELECT confirmed FROM " + schema_ + ".row_claims"), "3");
+}
+
 TEST_F(postgres_row, a_lock_that_is_kept_survives_that_the_connection_breaks) {
     client locks{url()};
     client other{url()};

@@ -310,7 +310,8 @@ void row_claims::enter(const row_claim_ptr& claim, const action& what, deferred_
     const ticket of = what.ticket;
     if (!claim->machine.entry_sent(of)) return run(claim, claim->machine.failed(of, fate::not_done, {}), later);
     claim->confirmed = claim->pushed = claim->told = false;
-    ask(claim, of, parts_->dialect.enter, enter_values(*parts_, *claim, what.how != where::at_end), later,
+    const statement& how = claim->keeps ? parts_->dialect.enter_kept : parts_->dialect.enter;
+    ask(claim, of, how, enter_values(*parts_, *claim, what.how != where::at_end), later,
         [claim, of, sent = parts_->context.clock.now()](row_claims& self, const result& answer, deferred_calls& after) {
             self.line_read(claim, of, near_rows, answer, sent, after);
         });

@@ -32,10 +32,11 @@ struct row_dialect {
     // before its own are left out if there are more than `most rows`. A claim that is granted at once is answered alone, without
     // the floor. The time that is left of a grant is that until somebody may remove it.
     //
-    // name, id, session, capacity, weight, instead_of, how, lease, grace, trusted, host, pid, label, most rows. How: 1 if it enters
-    // only if it holds; and 2 if its client keeps it while it is idle. Of a line whose holder is kept so, `confirmed` is 3, and its
-    // client was told that this claim asks.
+    // name, id, session, capacity, weight, instead_of, only if it holds, lease, grace, trusted, host, pid, label, most rows
     statement enter{};
+    // The same of a claim that its client keeps while it is idle; if the server can notify. Where such a one holds, `confirmed` is 3,
+    // and its client was told that this claim asks.
+    statement enter_kept{};
     statement look{};     // name, id, session, lease, most rows
     statement confirm{};  // id, lease: its number, or 0
     // name, records, session. A record is an id and its mark, 16 and 8 bytes: if the mark is positive the id cannot enter for so

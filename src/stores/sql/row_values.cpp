@@ -27,7 +27,7 @@ values enter_values(const row_parts& parts, const row_claim& claim, bool only_if
             std::int64_t{entry.capacity},
             std::int64_t{entry.weight},
             optional_id(entry.instead_of),
-            std::int64_t{only_if_it_holds} | (std::int64_t{claim.keeps} << 1),
+            std::int64_t{only_if_it_holds},
             microseconds_of(claim.lease),
             microseconds_of(claim.grace),
             microseconds_of(claim.trust),
