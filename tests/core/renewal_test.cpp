@@ -102,6 +102,21 @@ TEST_F(renewal, one_that_is_nearly_due_goes_along_with_one_that_is) {
     EXPECT_EQ(mine.seen->count(event_kind::renewed, "later"), 1u);
 }
 
+// Else whoever asks for another name waits behind all of them, and again at each third of the lease.
+TEST_F(renewal, those_of_very_many_holds_stay_as_they_are_spread) {
+    std::vector<hold> held;
+    for (int i = 0; i < 6000; ++i) {
+        held.push_back(mine.locks.acquire("job " + std::to_string(i)));
+        world.advance(100us);
+    }
+    world.advance(10s - 600ms);  // the first is due
+    EXPECT_EQ(mine.net->calls(verb::renew), 1u);
+    EXPECT_LT(mine.seen->count(event_kind::renewed), 2000u);
+    world.advance(600ms);
+    EXPECT_EQ(mine.seen->count(event_kind::renewed), 6000u);
+    EXPECT_LT(mine.net->calls(verb::renew), 20u) << "yet they are few requests";
+}
+
 TEST_F(renewal, each_lease_has_its_own_pace) {
     const hold slow = mine.locks.acquire("slow", {.lease = 1h});
     const hold fast = mine.locks.acquire("fast", {.lease = 3s});
