@@ -112,7 +112,7 @@ void judge(evidence seen, campaign_result& result) {
     tally(seen, result);
     count(holds, seen, result);
     result.judgements.push_back(timed_exclusion(holds, excused));
-    if (seen.tokens) result.judgements.push_back(grant_order(holds));
+    if (seen.tokens) result.judgements.push_back(grant_order(holds, excused));
     if (!seen.sealing)
         result.judgements.push_back(updates_without_seals(seen.applied));
     else if (seen.tokens)

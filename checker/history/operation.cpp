@@ -2,8 +2,11 @@
 
 #include "checker/history/log.hpp"
 
+#include <mortise/token.hpp>
+
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -105,10 +108,15 @@ std::vector<operation> operations_of(const history& all) {
 std::vector<hold_span> holds_of(const history& all, const std::vector<operation>& operations) {
     std::vector<hold_span> found;
     by_op<std::size_t> places;
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::int64_t>
+        asked;  // of each grant of a process
     for (const operation& one : operations) {
         if (one.what != act::acquire || one.is != phase::ok) continue;
         places[{one.pid, one.op}] = found.size();
-        found.push_back({.grant = one, .valid_to = one.ended});
+        const std::uint64_t counter = one.token >> token::turn_bits;
+        std::int64_t& first = asked[{one.pid, one.lock, counter}];
+        if (counter == 0 || first == 0) first = one.invoked;
+        found.push_back({.grant = one, .valid_to = one.ended, .since = first});
     }
     const auto of = [&](std::uint32_t pid, std::uint64_t attempt) -> hold_span* {
         const auto at = places.find({pid, attempt});

@@ -52,7 +52,11 @@ struct hold_span {
     std::int64_t left = never;   // when its release was called
     std::int64_t gone = never;   // when the release was answered
     phase end = phase::unknown;  // ok: released while held; lost; unknown
+    // When the store was asked for the grant: of a turn that the client of a kept lock took by itself, that was at an earlier one.
+    std::int64_t since = 0;
     std::vector<operation> reentries{};
+
+    bool taken_without_store() const noexcept { return since < grant.invoked; }
 };
 
 // Of all acquires that were granted, by the time of the grant.

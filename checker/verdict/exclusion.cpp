@@ -40,7 +40,7 @@ judgement timed_exclusion(const std::vector<hold_span>& holds, const excuses& ex
         rooms[one.grant.lock].enter(one, [&](const hold_span& other) {
             const std::int64_t until = std::min(one.valid_to, other.valid_to);
             if (until <= one.grant.ended) return;  // ends as the other begins
-            if (excused.between(other.grant.invoked, one.grant.ended)) {
+            if (excused.between(std::min(other.since, one.since), one.grant.ended)) {
                 ++found.excused;
                 return;
             }

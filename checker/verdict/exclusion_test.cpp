@@ -129,6 +129,38 @@ TEST(timed_exclusion, excuses_what_the_store_forgot_and_nothing_else) {
     EXPECT_EQ(timed_exclusion(run.holds(), {{5, 55}}).count, 1U);
 }
 
+TEST(timed_exclusion, excuses_also_who_hears_late_of_a_grant_that_the_store_forgot) {
+    written_history run;
+    run.hold(1, 10, 55, 60, 1);
+    run.hold(2, 42, 50, 60, 2);
+    EXPECT_TRUE(timed_exclusion(run.holds(), {{40}}).sound());
+    EXPECT_EQ(timed_exclusion(run.holds(), {{5, 56}}).count, 1U);
+}
+
+// A client that keeps a lock takes it again by itself, and does not know that the store has forgotten it.
+written_history a_kept_lock_that_is_forgotten() {
+    written_history run;
+    const auto token = [](std::uint64_t counter, std::uint64_t turn) { return counter << 10 | turn; };
+    run.hold(1, 10, 20, 22, token(5, 0));
+    run.hold(2, 35, 40, 60, token(6, 0));
+    run.hold(1, 45, 46, 50, token(5, 1));
+    return run;
+}
+
+TEST(kept_turns, of_a_grant_that_the_store_forgot_are_excused) {
+    const written_history run = a_kept_lock_that_is_forgotten();
+    EXPECT_EQ(timed_exclusion(run.holds(), {{30}}).excused, 1U);
+    EXPECT_EQ(grant_order(run.holds(), {{30}}).excused, 1U);
+    EXPECT_TRUE(linearizable(run.holds(), lock_model::fenced, {{30}}).sound());
+}
+
+TEST(kept_turns, of_any_other_grant_are_not) {
+    const written_history run = a_kept_lock_that_is_forgotten();
+    EXPECT_EQ(timed_exclusion(run.holds(), {{5}}).count, 1U);
+    EXPECT_EQ(grant_order(run.holds(), {{5}}).count, 1U);
+    EXPECT_FALSE(linearizable(run.holds(), lock_model::fenced, {{5}}).sound());
+}
+
 // C2. Bad histories.
 
 TEST(grant_order, a_token_that_falls_is_convicted) {

@@ -88,6 +88,8 @@ struct configuration {
 std::vector<step> steps_of(const std::vector<const hold_span*>& holds, lock_model model, const excuses& excused) {
     std::vector<step> all;
     for (const hold_span* one : holds) {
+        if (one->taken_without_store() && excused.between(one->since, one->grant.ended))
+            continue;  // of a forgotten grant
         all.push_back({step_kind::take, one, one->grant.invoked, one->grant.ended});
         if (model != lock_model::mutex)
             for (const operation& again : one->reentries)

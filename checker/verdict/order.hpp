@@ -7,6 +7,8 @@ namespace mortise::checker {
 
 // A grant is certainly later than another if it was asked for after the other was answered. No two that exclude each other have
 // the same token, whenever they were. To enter again what one holds gives the same token once more.
-judgement grant_order(const std::vector<hold_span>& holds);
+//
+// A turn that a client took of a grant that the store had forgotten is excused: its token is a turn of the old one.
+judgement grant_order(const std::vector<hold_span>& holds, const excuses& excused = {});
 
 }  // namespace mortise::checker
