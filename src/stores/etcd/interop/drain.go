@@ -28,22 +28,21 @@ func main() {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{os.Args[1]}, DialTimeout: 5 * time.Second})
 	check(err)
 	name := os.Args[2]
-	begin := func() (*concurrency.Session, *concurrency.Mutex) {
+	begin := func() *concurrency.Mutex {
 		session, err := concurrency.NewSession(client, concurrency.WithTTL(60))
 		check(err)
-		return session, concurrency.NewMutex(session, name)
+		return concurrency.NewMutex(session, name)
 	}
-	_, first := begin()
+	first := begin()
 	check(first.Lock(here))
 	var all sync.WaitGroup
 	for i := 0; i < waiters; i++ {
-		session, mutex := begin()
+		mutex := begin()
 		all.Add(1)
 		go func() {
 			defer all.Done()
 			check(mutex.Lock(here))
 			check(mutex.Unlock(here))
-			_ = session
 		}()
 	}
 	for {
