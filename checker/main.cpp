@@ -52,7 +52,7 @@ what the library says of itself.
   --careless       holders never ask whether they still hold: what most programs do
   --no-excuses     what a store forgot counts too: lost data of Redis, KILL of a connection that is a lock
   --clock-shim FILE  build/tests/libwall_clock_shim.so: wall clocks jump, of processes and of Redlock's servers
-  --only FAULT     no fault but this one; another name lists them
+  --only FAULT     no fault but this one, or these, with ; between them; another name lists them
   --keep           mutexes are locked through objects of clients that keep them while they are idle (keep::idle)
   --in-order       no faults but deaths; all wait in order of arrival, and the order is judged too
   --pauses         no faults but Jepsen's: every 5 s one process is stopped for longer than its lease, if it can be
@@ -94,6 +94,15 @@ std::uint64_t number(const command::arguments& given, const std::string& name, s
     return found;
 }
 
+// "one; another"
+std::vector<std::string> listed(const std::string& text) {
+    std::vector<std::string> found;
+    std::istringstream parts(text);
+    for (std::string one; std::getline(parts >> std::ws, one, ';');)
+        if (const auto last = one.find_last_not_of(' '); last != one.npos) found.push_back(one.substr(0, last + 1));
+    return found;
+}
+
 campaign_plan plan_of(const command::arguments& given) {
     campaign_plan plan;
     if (given.has("--minutes") && given.has("--seconds")) command::refuse("say either --minutes or --seconds");
@@ -111,7 +120,7 @@ campaign_plan plan_of(const command::arguments& given) {
     plan.only_pauses = given.has("--pauses");
     plan.in_order = given.has("--in-order");
     plan.keeps = given.has("--keep");
-    plan.only = given.value("--only").value_or("");
+    plan.only = listed(given.value("--only").value_or(""));
     if (plan.only_pauses + plan.in_order + !plan.only.empty() > 1)
         command::refuse("--pauses, --in-order and --only each say which faults there are: one of them");
     if (plan.only_pauses || plan.in_order) {
@@ -142,7 +151,8 @@ std::string described(const campaign_plan& plan) {
           std::pair{plan.only_pauses, " --pauses"}, std::pair{plan.in_order, " --in-order"},
           std::pair{plan.keeps, " --keep"}, std::pair{!plan.clock_shim.empty(), " --clock-shim FILE"}})
         if (is) said << word;
-    if (!plan.only.empty()) said << " --only \"" << plan.only << '"';
+    for (const std::string& one : plan.only) said << (&one == plan.only.data() ? " --only \"" : "; ") << one;
+    if (!plan.only.empty()) said << '"';
     return said.str();
 }
 

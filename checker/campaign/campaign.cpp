@@ -229,16 +229,22 @@ private:
         if (!network_.empty()) add(troubles_of(workers, network_));
         if (clock_) add(troubles_of(*clock_));
         if (plan_.servers != nullptr) add(troubles_of(plan_.servers->faults()));
-        leave_the_only_one();
+        leave_the_only_ones();
     }
 
-    void leave_the_only_one() {
-        const std::string only = plan_.only_pauses ? "process stopped" : plan_.in_order ? "process killed" : plan_.only;
+    void leave_the_only_ones() {
+        const std::vector<std::string> only = plan_.only_pauses ? std::vector<std::string>{"process stopped"}
+                                              : plan_.in_order  ? std::vector<std::string>{"process killed"}
+                                                                : plan_.only;
         if (only.empty()) return;
         std::string names;
-        for (const trouble& one : troubles_) names += (names.empty() ? "" : ", ") + one.name;
-        std::erase_if(troubles_, [&](const trouble& one) { return one.name != only; });
-        if (troubles_.empty()) throw std::invalid_argument("there is no fault \"" + only + "\" here, but " + names);
+        for (const trouble& one : troubles_) names += (names.empty() ? "" : "; ") + one.name;
+        for (const std::string& wanted : only)
+            if (std::none_of(troubles_.begin(), troubles_.end(),
+                             [&](const trouble& one) { return one.name == wanted; }))
+                throw std::invalid_argument("there is no fault \"" + wanted + "\" here, but " + names);
+        std::erase_if(troubles_,
+                      [&](const trouble& one) { return std::find(only.begin(), only.end(), one.name) == only.end(); });
     }
 
     // All kinds in turn, in an order that the seed decides.

@@ -29,11 +29,11 @@ struct campaign_plan {
     bool shared = true;
     bool sealing = true;
     bool checks = true;
-    bool excuses = true;       // what a store forgot is no violation; a control does without
-    bool only_pauses = false;  // every five seconds one process is stopped past its lease: Jepsen's workload
-    bool in_order = false;     // all wait in order of arrival, processes die, and nothing else happens
-    bool keeps = false;        // mutexes are kept while they are idle (claim_options::keep)
-    std::string only{};        // the one fault that there is; empty: all
+    bool excuses = true;              // what a store forgot is no violation; a control does without
+    bool only_pauses = false;         // every five seconds one process is stopped past its lease: Jepsen's workload
+    bool in_order = false;            // all wait in order of arrival, processes die, and nothing else happens
+    bool keeps = false;               // mutexes are kept while they are idle (claim_options::keep)
+    std::vector<std::string> only{};  // the faults that there are; empty: all
 };
 
 // What was done and how often it bit.
