@@ -55,6 +55,17 @@ struct claim_record {
     std::vector<neighbour> neighbours{};
     spi::standing standing{};  // as it was read
     spi::time_point read_at{};
+
+    // The claim of this client that stands right behind it, where both came at these revisions. In a line that does not change:
+    // nobody comes between two who wait.
+    struct follower {
+        std::weak_ptr<claim_record> claim;
+        std::uint64_t behind;
+        std::uint64_t arrived;
+    };
+    follower followed_by{};
+    bool being_handed = false;              // that one is leaving, and tells it
+    std::optional<line_snapshot> handed{};  // the line as that one left it
 };
 
 using record = std::shared_ptr<claim_record>;

@@ -10,6 +10,9 @@ namespace {
 
 using phase = base::queued_claim::phase;
 
+// So many can be read whole, whenever anybody asks.
+constexpr std::size_t a_short_line = 32;
+
 // Ended claims are remembered by name and id, because an id that was released under a wrong name has not ended under its
 // own. base::ended_claims knows only ids, and these are random: to mix the name in keeps them apart.
 claim_id id_under(std::string_view name, const claim_id& id) {
@@ -18,6 +21,10 @@ claim_id id_under(std::string_view name, const claim_id& id) {
 
 bool waits(const claim_record& claim) {
     return claim.machine.is() == phase::waiting || claim.machine.is() == phase::reading;
+}
+
+bool admits_no_other(const base::line_entry& at) {
+    return at.weight == at.capacity && !at.to_be_exchanged();
 }
 
 }  // namespace
@@ -136,7 +143,7 @@ bool claim_table::leaves(std::string_view name, const claim_id& id, const lock& 
 }
 
 std::optional<claim_record::neighbour> claim_table::tail_before(const claim_record& claim, const lock&) {
-    if (claim.mine.at.weight != claim.mine.at.capacity || claim.mine.at.to_be_exchanged()) return std::nullopt;
+    if (!admits_no_other(claim.mine.at)) return std::nullopt;
     const auto it = tails_.find(claim.name);
     if (it == tails_.end()) return std::nullopt;
     const record last = it->second.lock();
@@ -149,7 +156,7 @@ std::optional<claim_record::neighbour> claim_table::tail_before(const claim_reco
 void claim_table::note_neighbours(const record& claim, const line_snapshot& found, const base::line_verdict& judged,
                                   const spi::standing& now, const lock&) {
     claim->neighbours.clear();
-    if (!found.missing_before) return;
+    if (!found.missing_before && found.entries.size() <= a_short_line) return;
     claim->neighbours.push_back({claim->at.key, claim->arrived});
     for (const claim_id& id : judged.watch)
         if (const stored_claim* one = found.find(id)) claim->neighbours.push_back({one->key, one->at.arrived});
@@ -159,6 +166,39 @@ void claim_table::note_neighbours(const record& claim, const line_snapshot& foun
     if (!claim->standing.holder) claim->standing.holder = std::move(before);
     claim->read_at = parts_->context.clock.now();
     if (!last || !waits(*last) || last->arrived < claim->arrived) tails_[claim->name] = claim;
+}
+
+bool claim_table::is_in_a_crowd(const claim_record& claim, const lock&) const {
+    if (!parts_->keys.native() || !admits_no_other(claim.mine.at)) return false;
+    const auto it = tails_.find(claim.name);
+    const record last = it == tails_.end() ? nullptr : it->second.lock();
+    return last && last.get() != &claim && waits(*last);
+}
+
+void claim_table::note_order(const line_snapshot& found) {
+    if (!parts_->keys.native()) return;
+    const lock held{mutex_};
+    record before;
+    for (const stored_claim& one : found.entries) {
+        const bool here = one.pid == parts_->context.pid && admits_no_other(one.at) && one.at.place == 0;
+        record ours = here ? find(one.at.id, held) : nullptr;
+        if (ours && before) before->followed_by = {ours, before->arrived, one.at.arrived};
+        before = std::move(ours);
+    }
+}
+
+bool claim_table::is_handed_the_lock(const record& claim, const base::line_verdict& judged, const lock& held) const {
+    const record before = judged.watch.size() == 1 ? find(judged.watch.front(), held) : nullptr;
+    return before && before->followed_by.claim.lock() == claim && before->followed_by.behind == before->arrived;
+}
+
+record claim_table::next_of(const record& claim) {
+    const lock held{mutex_};
+    if (!claim->was_held || !claim->slot || floors_.contains(claim->name)) return nullptr;
+    record next = claim->followed_by.claim.lock();
+    if (!next || claim->followed_by.behind != claim->arrived || claim->followed_by.arrived != next->arrived)
+        return nullptr;
+    return next->machine.leaves() ? nullptr : next;
 }
 
 bool claim_table::has_floor(const std::string& name) {

@@ -55,6 +55,15 @@ public:
     void note_neighbours(const record& claim, const line_snapshot& found, const base::line_verdict& judged,
                          const spi::standing& now, const lock& held);
 
+    // Another claim of this client waits in its long line, further back or not.
+    bool is_in_a_crowd(const claim_record& claim, const lock& held) const;
+    // Who of ours stands right behind whom.
+    void note_order(const line_snapshot& found);
+    // It will be handed the lock by a claim of this client.
+    bool is_handed_the_lock(const record& claim, const base::line_verdict& judged, const lock& held) const;
+    // The claim that holds when this one, which holds alone, has left; if it is ours.
+    record next_of(const record& claim);
+
     // Names beside whose lines a floor was seen.
     void note_floor(const std::string& name, const lock& /*held*/) { floors_.insert(name); }
     bool has_floor(const std::string& name);

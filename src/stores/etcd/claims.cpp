@@ -43,11 +43,16 @@ void claims::start() {
     reader_ = std::make_shared<line_reader>(parts_, table_);
     entrance_ = std::make_shared<entrance>(parts_, table_);
     returns_ = std::make_shared<lease_returns>(parts_, table_);
-    removals_ = std::make_shared<removals>(parts_, table_, [to = returns_](const auto& which) { to->retire(which); });
+    removals_ = std::make_shared<removals>(
+        parts_, table_, [to = returns_](const auto& which) { to->retire(which); },
+        [weak = weak_from_this()](const record& claim, std::optional<line_snapshot> found) {
+            if (const auto self = weak.lock()) self->turn_of(claim, std::move(found));
+        });
     line_watch_ = std::make_shared<line_watch>(parts_, table_, [weak = weak_from_this()](const record& claim) {
         const auto self = weak.lock();
         if (!self) return;
         self->on(claim, [&](machine& its) {
+            if (claim->being_handed) return machine::actions{};  // turn_of() follows
             claim->watched.clear();
             return its.woken();
         });
@@ -285,10 +290,13 @@ void claims::entered_behind(const record& claim, ticket of, const claim_record::
     const stored_claim* last = read.succeeded && !read.found->entries.empty() ? &read.found->entries.front() : nullptr;
     if (last == nullptr || last->at.arrived != tail.created)
         return on(claim, [&](machine& its) { return its.entered(of); });
-    line_snapshot near = *read.found;
-    near.missing_before = true;
+    wait_behind(claim, of, *read.found, *last);
+}
+
+void claims::wait_behind(const record& claim, ticket of, const line_snapshot& found, const stored_claim& last) {
+    const line_snapshot near{.revision = found.revision, .entries = {last}, .missing_before = true};
     auto held = table_->locked();
-    const machine::line_view view = view_behind(*table_, claim, near, *last, held);
+    const machine::line_view view = view_behind(*table_, claim, near, last, held);
     held.unlock();
     decide(claim, of, view, near);
 }
@@ -296,14 +304,23 @@ void claims::entered_behind(const record& claim, ticket of, const claim_record::
 // Reading.
 
 void claims::read(const record& claim, const action& what) {
-    const bool leaves = [&] {
+    bool leaves = false;
+    std::int64_t seen_at = 0;
+    std::optional<line_snapshot> handed;
+    {
         const auto held = table_->locked();
-        return claim->machine.leaves();
-    }();
+        leaves = claim->machine.leaves();
+        seen_at = claim->seen_at;
+        handed.swap(claim->handed);
+    }
+    if (handed && !leaves && !table_->has_floor(claim->name))
+        if (auto judged = handed->judge_hold(claim->line_id, seen_at))
+            return seen(claim, what.ticket, *handed, std::move(judged));
     auto then = [self = shared_from_this(), claim, of = what.ticket](const line_reader::reading& now) {
         if (now.unchanged) return self->on(claim, [&](machine& its) { return its.unchanged(of); });
         if (!now.found)
             return self->failed(claim, of, fate::not_done, now.reply.ok() ? not_understood() : answer_of(now.reply));
+        if (now.further_back) return self->wait_behind(claim, of, *now.found, now.found->entries.back());
         self->seen(claim, of, *now.found, now.judged);
     };
     if (leaves) return reader_->read_whole(claim, std::move(then));
@@ -321,6 +338,16 @@ void claims::seen(const record& claim, ticket of, const line_snapshot& found,
 void claims::decide(const record& claim, ticket of, const machine::line_view& view, const line_snapshot& found) {
     on(
         claim, [&](machine& its) { return its.seen(of, view, parts_->context.clock.now()); }, &found);
+}
+
+// Who held before it has left, and it is first: so it need not ask. Without what was found, it looks.
+void claims::turn_of(const record& claim, std::optional<line_snapshot> found) {
+    on(claim, [&](machine& its) {
+        claim->being_handed = false;
+        claim->handed = std::move(found);
+        claim->watched.clear();
+        return its.woken();
+    });
 }
 
 // Granting.

@@ -69,6 +69,8 @@ private:
     void entered(const record& claim, const action& what, const entrance::result& result);
     void entered_behind(const record& claim, ticket of, const claim_record::neighbour& tail, const txn_reply& read);
     void read(const record& claim, const action& what);
+    void wait_behind(const record& claim, ticket of, const line_snapshot& found, const stored_claim& last);
+    void turn_of(const record& claim, std::optional<line_snapshot> found);
     void seen(const record& claim, ticket of, const line_snapshot& found,
               std::optional<base::line_verdict> judged = std::nullopt);
     void decide(const record& claim, ticket of, const machine::line_view& view, const line_snapshot& found);

@@ -1,5 +1,6 @@
 #include "stores/etcd/line_reader.hpp"
 
+#include "base/line.hpp"
 #include "stores/etcd/requests.hpp"
 
 #include <algorithm>
@@ -33,15 +34,18 @@ void line_reader::read(const record& claim, bool asked, then done) {
     std::vector<claim_record::neighbour> before;
     bool whole = false;
     bool at_a_glance = false;
+    bool in_a_crowd = false;
     {
         const auto held = table_->locked();
         whole = claim->arrived == 0 || std::exchange(claim->read_whole, false);
         if (asked && parts_->context.clock.now() - claim->read_at < read_again_after) before = claim->neighbours;
         at_a_glance = !asked && claim->few_wait && claim->mine.at.weight == claim->mine.at.capacity;
+        in_a_crowd = !asked && table_->is_in_a_crowd(*claim, held);
     }
     if (whole) return read_whole(claim, std::move(done));
     if (!before.empty()) return peek(claim, std::move(before), std::move(done));
     if (at_a_glance) return glance(claim, std::move(done));
+    if (in_a_crowd) return read_front(claim, std::move(done));
     read_near(claim, asked, std::move(done));
 }
 
@@ -101,6 +105,63 @@ void line_reader::read_near(const record& claim, bool asked, then done) {
             if (!judged) return self->read_whole(claim, std::move(done));  // if it is not there, it may have come again
             done({.reply = reply, .found = std::move(read.found), .judged = std::move(judged)});
         });
+}
+
+void line_reader::read_front(const record& claim, then done) {
+    {
+        const std::scoped_lock guard{mutex_};
+        const auto [at, first] = fronts_.try_emplace(claim->at.folder);
+        if (!first) return at->second.push_back({claim, std::move(done)});
+    }
+    std::vector<reader> alone;
+    alone.push_back({claim, std::move(done)});
+    read_front_for(claim->at.folder, std::move(alone));
+}
+
+void line_reader::read_front_for(std::string folder, std::vector<reader> all) {
+    std::string request = front_request(folder);
+    const auto readers = std::make_shared<std::vector<reader>>(std::move(all));
+    parts_->cluster->ask_in_turn(
+        method::txn,
+        [request = std::move(request)]() mutable -> std::optional<std::string> { return std::move(request); },
+        parts_->settings.timeout,
+        [self = shared_from_this(), folder = std::move(folder), readers](const rpc_result& reply,
+                                                                         const std::string& bytes) {
+            std::vector<reader> next;
+            {
+                const std::scoped_lock guard{self->mutex_};
+                const auto at = self->fronts_.find(folder);
+                next.swap(at->second);
+                if (next.empty()) self->fronts_.erase(at);
+            }
+            if (!next.empty()) self->read_front_for(folder, std::move(next));
+            txn_reply read;
+            if (reply.ok()) read = read_txn(self->parts_->keys, folder, bytes);
+            if (read.found) {
+                read.found->missing_after = std::exchange(read.found->missing_before, false);
+                self->table_->note_order(*read.found);
+            }
+            const base::judged_line line{read.found ? read.found->shape() : std::vector<base::line_entry>{}};
+            for (reader& one : *readers) self->tell(std::move(one), reply, read.found, line);
+        });
+}
+
+void line_reader::tell(reader one, const rpc_result& reply, const std::optional<line_snapshot>& front,
+                       const base::judged_line& line) {
+    if (!front) return one.done({.reply = reply});
+    std::uint64_t arrived = 0;
+    {
+        const auto held = table_->locked();
+        arrived = one.claim->arrived;
+    }
+    std::optional<base::line_verdict> judged;
+    if (line.index_of(one.claim->line_id))
+        judged = front->floor == 0 ? line.of(one.claim->line_id) : front->judge(one.claim->line_id);
+    const bool further_back = front->missing_after && !front->entries.empty() &&
+                              front->entries.back().at.arrived < arrived && front->floor == 0;
+    if (judged || further_back)
+        return one.done({.reply = reply, .found = front, .judged = std::move(judged), .further_back = further_back});
+    read_near(one.claim, false, std::move(one.done));
 }
 
 void line_reader::read_whole(const record& claim, then done) {

@@ -79,7 +79,7 @@ line_view view_behind(claim_table& table, const record& claim, const line_snapsh
     view.in_line = view.others = true;
     view.verdict.is = verdict::waits;
     view.verdict.watch = {last.at.id};
-    view.counter = static_cast<std::uint64_t>(near.revision);
+    view.counter = claim->arrived;
     claim->seen_at = near.revision;
     claim->few_wait = false;
     table.note_neighbours(claim, near, view.verdict, {}, held);

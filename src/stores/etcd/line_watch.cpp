@@ -22,18 +22,20 @@ constexpr std::size_t near_place = 16;
 void line_watch::watch(const record& claim, const base::line_verdict& judged, const line_snapshot& found) {
     std::vector<watcher::number> before;
     std::shared_ptr<lease> lease_of_it;
+    bool is_handed = false;
     {
         const auto held = table_->locked();
         if (claim->watched == judged.watch) return;
+        is_handed = table_->is_handed_the_lock(claim, judged, held);
         before = std::exchange(claim->watches, {});
         claim->watched = judged.watch;
         lease_of_it = claim->on;
     }
     if (lease_of_it && claim->own_lease) parts_->leases->keep_on(lease_of_it, true);
     // Whoever is far back has time until etcd serves what begins in the past, and need not read the line twice.
-    const bool is_near = judged.place >= 1 && judged.place <= near_place;
+    const bool is_near = judged.place >= 1 && judged.place <= near_place && !is_handed;
     const auto begins = is_near ? watcher::begins::now : watcher::begins::there;
-    const spi::duration again = judged.place == 1 ? next_looks : is_near ? near_looks : spi::duration{};
+    const spi::duration again = !is_near ? spi::duration{} : judged.place == 1 ? next_looks : near_looks;
     for (const claim_id& id : judged.watch) {
         const stored_claim* one = found.find(id);
         if (one == nullptr) continue;

@@ -69,6 +69,7 @@ void removals::send() {
 bool removals::may_leave_in_company(const pending& one) const {
     const claim_record& claim = *one.claim;
     if (!claim.slot || one.withdraws || (one.was_held && one.again)) return false;
+    if (table_->next_of(one.claim)) return false;
     if (claim.own_lease && one.late) return false;
     return one.late ? !one.was_held : one.there;
 }
@@ -77,6 +78,7 @@ void removals::leave_alone(pending one) {
     // Its key is there and nothing of it is on its way.
     const bool simple = one.claim->slot && one.there && !one.late && !one.again && !one.withdraws;
     if (!simple) return leave(std::move(one));
+    if (const record next = table_->next_of(one.claim)) return hand_on(std::move(one), next);
     // A bare request is cheaper than a transaction. If it deletes nothing, the transaction says why.
     const std::string request = remove_request(one.claim->at.key);
     parts_->cluster->ask(
@@ -87,6 +89,32 @@ void removals::leave_alone(pending one) {
             if (read.deleted == 0) return self->leave(std::move(one));
             self->end(std::move(one), {.was_there = true});
         });
+}
+
+// Who is next is ours too: its key is read as this one goes, and need not be read by itself.
+void removals::hand_on(pending one, const record& next) {
+    claim_record::follower as{};
+    {
+        const auto held = table_->locked();
+        as = one.claim->followed_by;
+        next->being_handed = true;
+    }
+    std::string request = hand_on_request(one.claim->at.key, as.behind, next->at.key);  // before `one` is moved from
+    parts_->cluster->ask(method::txn, std::move(request), parts_->settings.timeout,
+                         [self = shared_from_this(), one = std::move(one), next, as](const rpc_result& reply,
+                                                                                     const std::string& bytes) mutable {
+                             txn_reply read;
+                             if (reply.ok()) read = read_txn(self->parts_->keys, one.claim->at.folder, bytes);
+                             if (!read.read)
+                                 one.done(std::nullopt);
+                             else if (!read.succeeded)
+                                 self->leave(std::move(one));
+                             else
+                                 self->end(std::move(one), {.was_there = true});
+                             const bool there = read.found && read.found->entries.size() == 1;
+                             if (there && read.found->entries.front().at.arrived != as.arrived) read.found.reset();
+                             self->turn_of_(next, std::move(read.found));
+                         });
 }
 
 // In one transaction. Whoever only waited has left, also if its key was not there.

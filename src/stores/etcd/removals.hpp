@@ -30,9 +30,16 @@ public:
     using then = unique_function<void(const std::optional<removal>&)>;
     using marked = unique_function<void(const std::shared_ptr<lease>&)>;
 
-    // `left_mark` is told of each lease that a mark was put on.
-    removals(std::shared_ptr<const client_parts> parts, std::shared_ptr<claim_table> table, marked left_mark)
-        : parts_(std::move(parts)), table_(std::move(table)), left_mark_(std::move(left_mark)) {}
+    using turn = unique_function<void(const record&, std::optional<line_snapshot>)>;
+
+    // `left_mark` is told of each lease that a mark was put on; `turn_of` of a claim of ours that stands right behind one
+    // that has left, with the line as that was then if it is first; once for each.
+    removals(std::shared_ptr<const client_parts> parts, std::shared_ptr<claim_table> table, marked left_mark,
+             turn turn_of)
+        : parts_(std::move(parts)),
+          table_(std::move(table)),
+          left_mark_(std::move(left_mark)),
+          turn_of_(std::move(turn_of)) {}
 
     // As the action says. Requests to enter that may be late are kept out by a mark, on the lease that they need; or they end with
     // that lease, if nobody shares it.
@@ -59,6 +66,7 @@ private:
     void send();
     bool may_leave_in_company(const pending& one) const;
     void leave_alone(pending one);
+    void hand_on(pending one, const record& next);
     void leave_together(std::vector<pending> some);
     void leave(pending one);
     void take_away(pending one, const stored_claim& its);
@@ -70,6 +78,7 @@ private:
     const std::shared_ptr<const client_parts> parts_;
     const std::shared_ptr<claim_table> table_;
     marked left_mark_;
+    turn turn_of_;
 
     std::mutex mutex_;
     std::deque<pending> waiting_;     // for those on their way to be answered

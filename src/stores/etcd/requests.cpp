@@ -25,8 +25,12 @@ void if_present(txn_request& all, const std::string& key) {
 }
 
 // It is the very one that was read: keys are used again.
+void if_created(txn_request& all, const std::string& key, std::uint64_t created) {
+    all.compares.push_back({.key = key, .revision = static_cast<std::int64_t>(created)});
+}
+
 void if_created(txn_request& all, const stored_claim& one) {
-    all.compares.push_back({.key = one.key, .revision = static_cast<std::int64_t>(one.at.arrived)});
+    if_created(all, one.key, one.at.arrived);
 }
 
 void if_none(txn_request& all, const std::string& from, const std::string& to) {
@@ -56,6 +60,8 @@ rpc::range_request whole_of(std::string_view folder) {
 
 // So many are most lines whole. etcd goes through all of a line to find these, so nothing is asked for twice.
 constexpr std::int64_t most_read = 32;
+// For a crowd of one client, which goes on for so long with what one of it has read.
+constexpr std::int64_t most_read_for_many = 128;
 
 rpc::range_request some_of(std::string_view folder, rpc::order which, std::int64_t most, std::uint64_t up_to = 0) {
     rpc::range_request some = whole_of(folder);
@@ -232,6 +238,11 @@ std::string read_end_request(std::string_view folder, std::uint64_t up_to, bool 
     return encoded(all);
 }
 
+std::string front_request(std::string_view folder) {
+    return encoded(txn_request{.success = {some_of(folder, rpc::ascending, most_read_for_many),
+                                           rpc::range_request{.key = std::string(folder) + std::string(floor_key)}}});
+}
+
 std::string read_request(std::string_view folder) {
     return encoded(txn_request{.success = {whole_of(folder)}});  // so that it is answered as the others are
 }
@@ -339,6 +350,13 @@ std::string wipe_floor_request(const std::string& folder) {
 
 std::string remove_request(const std::string& key) {
     return encoded(rpc::delete_request{.key = key});
+}
+
+std::string hand_on_request(const std::string& key, std::uint64_t created, const std::string& next) {
+    txn_request all;
+    if_created(all, key, created);
+    all.success = {rpc::delete_request{.key = key}, rpc::range_request{.key = next}};
+    return encoded(all);
 }
 
 std::string put_request(const std::string& key, std::int64_t lease) {

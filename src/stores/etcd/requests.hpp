@@ -98,6 +98,8 @@ std::string glance_request(std::string_view folder);
 std::optional<line_snapshot> read_glance(const key_layout& keys, std::string_view folder, const std::string& bytes);
 // Of a line what came up to that revision, and of that the youngest. `first`: also the very first.
 std::string read_end_request(std::string_view folder, std::uint64_t up_to, bool first);
+// The oldest of a line.
+std::string front_request(std::string_view folder);
 std::string all_request(const std::string& from, const std::string& prefix, std::int64_t limit);
 std::string read_key_request(const std::string& key);
 
@@ -127,6 +129,8 @@ std::string stamp_request(const stored_claim& mine, const std::string& value, st
 // If nobody is in the line.
 std::string wipe_floor_request(const std::string& folder);
 std::string remove_request(const std::string& key);
+// The same of a key that came at that revision; answers another key.
+std::string hand_on_request(const std::string& key, std::uint64_t created, const std::string& next);
 std::string put_request(const std::string& key, std::int64_t lease);
 
 // What a transaction answered.

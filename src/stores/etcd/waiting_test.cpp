@@ -4,10 +4,12 @@
 
 #include <mortise/shared_mutex.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace mortise::inline v0::stores::etcd {
@@ -120,6 +122,96 @@ TEST_F(etcd_waiting, a_key_that_is_used_again_is_waited_for_again) {
         mine = next.get();
         EXPECT_TRUE(mine.valid()) << n;
     }
+}
+
+// Many waiters of one client, one behind the other: each is handed the lock by the one before it.
+class etcd_crowd : public etcd_waiting {
+protected:
+    static constexpr std::size_t crowd = 100;
+
+    // They stand in line in this order.
+    void begin(client& locks) {
+        for (std::size_t n = 0; n < crowd; ++n) {
+            threads_.emplace_back([&, n](const std::stop_token& stop) {
+                attempt got = locks.try_acquire("n", {.wait = long_wait, .lease = long_lease, .stop = stop});
+                const std::scoped_lock alone{guard_};
+                std::error_code lost;
+                if (got) served_.emplace_back(n, got->token(lost));
+                if (!got) gone_.push_back(n);
+            });
+            ASSERT_TRUE(eventually([&] { return keys_of(prefix_) == n + 2; })) << n;
+        }
+    }
+    void leaves(std::size_t n) { threads_[n].request_stop(); }
+    std::size_t served() {
+        const std::scoped_lock alone{guard_};
+        return served_.size();
+    }
+    // With tokens that rise, and nothing stays behind.
+    void expect_all_served() {
+        EXPECT_TRUE(eventually(
+            [&] {
+                const std::scoped_lock alone{guard_};
+                return served_.size() + gone_.size() == crowd;
+            },
+            soon));
+        threads_.clear();
+        std::ranges::sort(served_, {}, &std::pair<std::size_t, token>::second);
+        for (std::size_t i = 1; i < served_.size(); ++i) EXPECT_LT(served_[i - 1].second, served_[i].second);
+        EXPECT_TRUE(eventually([&] { return keys_of(prefix_) == 0; }));
+    }
+    void expect_all_in_order() {
+        expect_all_served();
+        EXPECT_TRUE(std::ranges::is_sorted(served_)) << "in the order of their tokens";
+    }
+
+private:
+    std::mutex guard_;
+    std::vector<std::pair<std::size_t, token>> served_;
+    std::vector<std::size_t> gone_;
+    std::vector<std::jthread> threads_;
+};
+
+TEST_F(etcd_crowd, is_served_in_order_though_every_third_leaves) {
+    client other{url()};
+    client locks{url(), {.hand_over_turns = 1}};
+    hold mine = other.acquire("n", {.lease = long_lease});
+    begin(locks);
+    mine.release();
+    for (std::size_t n = 1; n < crowd; n += 3) leaves(n);
+    expect_all_in_order();
+    EXPECT_GE(served(), crowd * 2 / 3);
+}
+
+TEST_F(etcd_crowd, is_served_in_order_though_its_connection_breaks) {
+    tcp_proxy proxy{member().port()};
+    client other{url()};
+    client locks{url_at(proxy.port()), {.hand_over_turns = 1}};
+    hold mine = other.acquire("n", {.lease = long_lease});
+    begin(locks);
+    mine.release();
+    for (std::size_t n = 10; n < crowd; n += 20) {
+        EXPECT_TRUE(eventually([&] { return served() >= n; }, soon));
+        proxy.cut();
+    }
+    expect_all_in_order();
+    EXPECT_EQ(served(), crowd);
+}
+
+TEST_F(etcd_crowd, goes_on_though_keys_are_deleted_by_hand) {
+    client other{url()};
+    client locks{url(), {.hand_over_turns = 1}};
+    hold mine = other.acquire("n", {.lease = long_lease});
+    begin(locks);
+    mine.release();
+    for (int times = 0; times < 5; ++times) {
+        const std::string keys = member().command("get --prefix --keys-only --sort-by=CREATE '" + prefix_ + "/n/'");
+        const auto second = keys.find_first_not_of('\n', keys.find('\n'));
+        if (second != keys.npos)
+            member().command("del '" + keys.substr(second, keys.find('\n', second) - second) + "'");
+    }
+    expect_all_served();
+    EXPECT_EQ(served(), crowd) << "who lost its place stands anew";
 }
 
 }  // namespace

@@ -304,10 +304,9 @@ scenario handoff(placement where, bool idle, const subject_stores& stores, const
     return plan;
 }
 
-scenario crowd(const subject_stores& stores, const options& how) {
-    const contest_shape shape{.processes = how.quick ? 3 : 20, .threads = how.quick ? 4 : 50};
-    scenario plan{.workload = "crowd, " + std::to_string(shape.processes) + " processes x " +
-                              std::to_string(shape.threads) + " waiters, drained",
+scenario crowd(const subject_stores& stores, const contest_shape& shape) {
+    const std::string processes = std::to_string(shape.processes) + (shape.processes == 1 ? " process" : " processes");
+    scenario plan{.workload = "crowd, " + processes + " x " + std::to_string(shape.threads) + " waiters, drained",
                   .metrics = {{"hand-overs", unit::per_second, true},
                               {"commands per hand-over", unit::count},
                               {"store memory per waiter", unit::bytes},
@@ -417,7 +416,10 @@ std::vector<scenario> scenarios(std::string_view workload, const subject_stores&
     if (workload == "handoff")
         for (const placement where : {placement::together, placement::apart})
             for (const bool idle : {true, false}) all.push_back(handoff(where, idle, stores, how));
-    if (workload == "crowd") all.push_back(crowd(stores, how));
+    if (workload == "crowd") {
+        all.push_back(crowd(stores, {.processes = how.quick ? 3 : 20, .threads = how.quick ? 4 : 50}));
+        all.push_back(crowd(stores, {.processes = 1, .threads = how.quick ? 12 : 1000}));
+    }
     return all;
 }
 
