@@ -100,6 +100,11 @@ configure_in() {
     fi
 }
 
+# What to tell CMake so that programs are linked in a quarter of the time; nothing where there is no lld.
+fast_linker() {
+    if command -v ld.lld >/dev/null; then echo -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld; fi
+}
+
 # build directory [target...]: a line of progress on a terminal, else only what goes wrong.
 build() {
     directory=$1
