@@ -13,13 +13,9 @@ namespace {
 // What a store that can be reached does not leave a request without.
 constexpr spi::duration silence = std::chrono::milliseconds{100};
 
-// A call that does not wait asks again, after these pauses, before it believes that a lock is in use which may be kept idle.
-constexpr spi::duration second_looks[]{std::chrono::milliseconds{0}, std::chrono::milliseconds{1},
-                                       std::chrono::milliseconds{4}, std::chrono::milliseconds{15}};
-constexpr spi::duration keepers_time = std::chrono::milliseconds{20};
-
-// A lock that others want is not kept for so many times as long as it would be.
-constexpr int times_not_kept = 20;
+// Of each shard, so many may join what is due: then renewals are few requests. Without a limit those of very many holds would all
+// come together, at each third of the lease, and whoever else asks would wait behind them for seconds.
+constexpr std::size_t most_joining = 64;
 
 // What somebody still holds, and nobody else is about to replace.
 std::error_code not_replaceable(const claimant& call) {
@@ -163,16 +159,6 @@ const std::shared_ptr<cohort>& claim_table::shard::shared(const cohort& c) const
     return c.shareable ? *joinable.find(name_key(c.terms)) : *solo.find(c.id);
 }
 
-void claim_table::shard::note_contest(const claim_terms& t, spi::time_point now) noexcept {
-    if (t.keep_ms != 0) contest_of(t) = {t.name_hash, now + times_not_kept * t.keep_for()};
-}
-
-bool claim_table::shard::would_keep(const cohort& c, spi::time_point now) noexcept {
-    if (c.terms.keep_ms == 0 || !c.shareable || c.line.empty() || c.line.front()->waiting->owner == 0) return false;
-    const contest& last = contest_of(c.terms);
-    return last.name_hash != c.terms.name_hash || now >= last.until;
-}
-
 void claim_table::shard::look_at(cohort& c, spi::time_point due) {
     if (due == spi::time_point::max()) return looks.erase(c);
     looks.set(c, due);
@@ -241,7 +227,7 @@ std::error_code claim_table::join(std::shared_ptr<claimant>&& call, std::shared_
     call->cohort = c;
     w.place = c->line.insert(c->line.end(), std::move(call));
     s.insert(c);
-    todo.request = request_of(*c, s.would_keep(*c, now), now);
+    todo.request = request_of(*c, s.contested.would_keep(*c, now), now);
     c->calling.store(true, std::memory_order_relaxed);  // or as good as
     todo.ask = std::move(c);
     return {};
@@ -293,7 +279,7 @@ std::optional<spi::claim_request> claim_table::request(cohort& c, spi::time_poin
     shard& s = shard_of(c.terms.name_hash);
     std::scoped_lock guard{s.mutex};
     if (!c.waits()) return std::nullopt;
-    return request_of(c, s.would_keep(c, sent), sent);
+    return request_of(c, s.contested.would_keep(c, sent), sent);
 }
 
 void claim_table::requested(const std::shared_ptr<cohort>& c, spi::time_point due) {
@@ -360,7 +346,7 @@ actions claim_table::answered(const std::shared_ptr<cohort>& c, spi::time_point 
         }
         return todo;
     }
-    shard_of(c->terms.name_hash).note_contest(c->terms, now);
+    shard_of(c->terms.name_hash).contested.note(c->terms, now);
     // The store has looked at what it replaces.
     if (c->instead_of && covers(c->terms, c->instead_of->terms)) c->instead_of->trust();
     if (answer.is == verdict::busy) {
@@ -420,7 +406,7 @@ actions claim_table::wanted(std::string_view name, const claim_id& id, spi::time
     std::scoped_lock guard{s.mutex};
     const auto c = s.find(key, id);
     if (!c) return todo;
-    s.note_contest(c->terms, now);
+    s.contested.note(c->terms, now);
     if (c->waits()) c->asked->contested = true;
     if (c->is == cohort::state::held && c->word_is_own && base::take_or_want(*c->word, c->id))
         todo.release = {end(c), release_log::ticket(releases_)};
@@ -432,10 +418,6 @@ void claim_table::look_after(const std::shared_ptr<cohort>& c) {
     std::scoped_lock guard{s.mutex};
     if (c->is == cohort::state::held) s.look_at(*c, c->next_look());
 }
-
-// Of each shard, so many may join what is due: then renewals are few requests. Without a limit those of very many holds would all
-// come together, at each third of the lease, and whoever else asks would wait behind them for seconds.
-constexpr std::size_t most_joining = 64;
 
 auto claim_table::due(spi::time_point now) -> looks {
     looks all;
@@ -654,7 +636,7 @@ void claim_table::take(const std::shared_ptr<cohort>& c, const spi::grant& given
     }
     // Not if it was in line, or may have been: others may have come after it, of whom the store told nobody.
     const bool first = c->is == cohort::state::asking && c->asked->unanswered == 0 && !c->asked->contested;
-    const bool keeps = given.told && first && shard_of(c->terms.name_hash).would_keep(*c, now);
+    const bool keeps = given.told && first && shard_of(c->terms.name_hash).contested.would_keep(*c, now);
     c->asked.reset();
     c->in_flight.store(false, std::memory_order_release);
     c->is = cohort::state::held;
@@ -740,15 +722,13 @@ void claim_table::refuse_impatient(const std::shared_ptr<cohort>& c, bool leavin
 
 // What is in the way may be kept idle, and is given up just now: true, and those who do not wait ask again.
 bool claim_table::look_twice(const std::shared_ptr<cohort>& c, spi::time_point now, actions& todo) {
-    cohort::request& asked = *c->asked;
-    if (!asked.kept || c->would_queue()) return false;
-    if (asked.second_looks == 0) asked.looks_until = now + keepers_time;
-    if (asked.second_looks == std::size(second_looks) || now >= asked.looks_until) return false;
-    const spi::duration pause = second_looks[asked.second_looks++];
-    if (pause == spi::duration::zero()) {
+    if (!c->asked->kept || c->would_queue()) return false;
+    const auto pause = c->asked->looks_again.next(now);
+    if (!pause) return false;
+    if (*pause == spi::duration::zero()) {
         todo.ask = c;
     } else {
-        shard_of(c->terms.name_hash).look_at(*c, std::min(now + pause, asked.looks_until));
+        shard_of(c->terms.name_hash).look_at(*c, now + *pause);
     }
     return true;
 }
@@ -772,7 +752,7 @@ void claim_table::no_answer(const std::shared_ptr<cohort>& c, std::error_code wh
                             spi::duration patience, actions& todo) {
     c->in_flight.store(false, std::memory_order_release);
     ++c->asked->failures;
-    if (c->asked->second_looks > 0 && !c->would_queue()) {  // it was busy a moment ago
+    if (c->asked->looks_again.begun() && !c->would_queue()) {  // it was busy a moment ago
         refuse_impatient(c, true, now, todo);
         return withdraw(c, true, now, todo);
     }

@@ -26,6 +26,7 @@
 
 #include "core/claim_policy.hpp"
 #include "core/cohort.hpp"
+#include "core/contests.hpp"
 #include "core/event_sink.hpp"
 #include "core/look_queue.hpp"
 #include "core/release_log.hpp"
@@ -191,18 +192,8 @@ private:
         std::unordered_set<std::shared_ptr<cohort>, by_name, by_name, allocator> joinable;  // at most one per name
         std::unordered_set<std::shared_ptr<cohort>, by_id, by_id, allocator> solo;
         look_queue looks;
+        contests contested;
         schedule* when = nullptr;
-
-        // Names that others have asked for lately, and until when they are not kept. One that shares its place with another is
-        // kept too early, which costs a hand-over.
-        struct contest {
-            std::size_t name_hash = 0;
-            spi::time_point until{};
-        };
-        std::array<contest, 16> contests{};
-        contest& contest_of(const claim_terms& t) noexcept { return contests[t.name_hash / 16 % contests.size()]; }
-        void note_contest(const claim_terms& t, spi::time_point now) noexcept;
-        bool would_keep(const cohort& c, spi::time_point now) noexcept;
 
         // From now on the next look is at `due`: to renew what is held, to ask again for what is not; never at max().
         void look_at(cohort& c, spi::time_point due);

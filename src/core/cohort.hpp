@@ -26,6 +26,7 @@
 #include "core/hold_keeper.hpp"
 #include "core/lease.hpp"
 #include "core/reentry.hpp"
+#include "core/second_looks.hpp"
 
 #include <mortise/attempt.hpp>
 #include <mortise/claim_id.hpp>
@@ -82,12 +83,11 @@ public:
         std::optional<spi::standing> standing;                   // what the store last said of our chances
         spi::time_point heard{};                                 // when it did
         unsigned failures = 0;
-        unsigned unanswered = 0;    // requests that may still arrive at the store, however late
-        bool contested = false;     // somebody else has asked already
-        bool overlapping = false;   // the latest was sent while another was unanswered: either may have come first
-        unsigned second_looks = 0;  // at a lock that may be kept, for calls that do not wait
-        bool kept = false;          // it may be
-        spi::time_point looks_until{};
+        unsigned unanswered = 0;   // requests that may still arrive at the store, however late
+        bool contested = false;    // somebody else has asked already
+        bool overlapping = false;  // the latest was sent while another was unanswered: either may have come first
+        bool kept = false;         // it may be kept while it is idle
+        second_looks looks_again{};
         unsigned polls = 0;  // that were answered busy though it would queue
         unsigned next_shortcut = 0;
         std::string trouble;                            // what the store said of the latest

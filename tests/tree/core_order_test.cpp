@@ -20,11 +20,11 @@ const std::vector<std::vector<std::string_view>> ranks{
     {"requester"},
     {"loss_listeners", "release_request"},
     {"claim_table", "store_link"},
-    {"request_pace", "look_queue", "watchdog", "hold"},
+    {"request_pace", "look_queue", "contests", "watchdog", "hold"},
     {"cohort", "claim_policy", "notifications"},
     {"lease", "claim_terms", "wait_graph", "hold_keeper", "event_sink", "schedule", "release_log", "pending_reply",
      "blocking_call"},
-    {"reentry", "io_clock", "notifier_thread", "registry"},
+    {"reentry", "second_looks", "io_clock", "notifier_thread", "registry"},
     {"timers"},
 };
 
