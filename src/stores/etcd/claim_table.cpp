@@ -156,6 +156,7 @@ std::optional<claim_record::neighbour> claim_table::tail_before(const claim_reco
 void claim_table::note_neighbours(const record& claim, const line_snapshot& found, const base::line_verdict& judged,
                                   const spi::standing& now, const lock&) {
     claim->neighbours.clear();
+    if (claim->machine.leaves()) return;
     if (!found.missing_before && found.entries.size() <= a_short_line) return;
     claim->neighbours.push_back({claim->at.key, claim->arrived});
     for (const claim_id& id : judged.watch)
@@ -189,7 +190,8 @@ void claim_table::note_order(const line_snapshot& found) {
 
 bool claim_table::is_handed_the_lock(const record& claim, const base::line_verdict& judged, const lock& held) const {
     const record before = judged.watch.size() == 1 ? find(judged.watch.front(), held) : nullptr;
-    return before && before->followed_by.claim.lock() == claim && before->followed_by.behind == before->arrived;
+    return before && before->slot && !floors_.contains(claim->name) && before->followed_by.claim.lock() == claim &&
+           before->followed_by.behind == before->arrived;
 }
 
 record claim_table::next_of(const record& claim) {

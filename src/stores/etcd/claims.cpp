@@ -51,11 +51,14 @@ void claims::start() {
     line_watch_ = std::make_shared<line_watch>(parts_, table_, [weak = weak_from_this()](const record& claim) {
         const auto self = weak.lock();
         if (!self) return;
+        bool to_be_told = false;
         self->on(claim, [&](machine& its) {
-            if (claim->being_handed) return machine::actions{};  // turn_of() follows
+            to_be_told = claim->being_handed;
+            if (to_be_told) return machine::actions{};
             claim->watched.clear();
             return its.woken();
         });
+        if (to_be_told) self->retry_later(claim, looks_again_in);  // should turn_of() not follow soon
     });
     holds_ = std::make_shared<hold_watch>(parts_, table_, [weak = weak_from_this()](const record& claim) {
         if (const auto self = weak.lock()) self->on(claim, [](machine& its) { return its.vanished(); });
@@ -272,6 +275,7 @@ void claims::entered(const record& claim, const action& what, const entrance::re
     {
         const auto held = table_->locked();
         claim->arrived = own != nullptr ? own->at.arrived : static_cast<std::uint64_t>(read.revision);
+        claim->handed.reset();
     }
     if (result.behind) return entered_behind(claim, of, *result.behind, read);
     const bool by_an_earlier_request = what.how == where::at_end && !read.succeeded;
@@ -344,9 +348,10 @@ void claims::decide(const record& claim, ticket of, const machine::line_view& vi
 void claims::turn_of(const record& claim, std::optional<line_snapshot> found) {
     on(claim, [&](machine& its) {
         claim->being_handed = false;
-        claim->handed = std::move(found);
         claim->watched.clear();
-        return its.woken();
+        machine::actions next = its.woken();
+        if (its.busy()) claim->handed = std::move(found);  // it reads, now or next: not some time later
+        return next;
     });
 }
 
@@ -467,6 +472,7 @@ void claims::close() noexcept {
     returns_->revoke_all(std::move(going));
     parts_->cluster->close();
     parts_->leases->close();
+    reader_->close();
     removals_->close();
     std::vector<spi::reply<spi::claim_answer>> owed;  // after the lock: they may own anything
     std::vector<spi::reply<spi::release_answer>> owed_releases;

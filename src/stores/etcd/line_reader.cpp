@@ -110,6 +110,7 @@ void line_reader::read_near(const record& claim, bool asked, then done) {
 void line_reader::read_front(const record& claim, then done) {
     {
         const std::scoped_lock guard{mutex_};
+        if (closed_) return;
         const auto [at, first] = fronts_.try_emplace(claim->at.folder);
         if (!first) return at->second.push_back({claim, std::move(done)});
     }
@@ -131,6 +132,7 @@ void line_reader::read_front_for(std::string folder, std::vector<reader> all) {
             {
                 const std::scoped_lock guard{self->mutex_};
                 const auto at = self->fronts_.find(folder);
+                if (at == self->fronts_.end()) return;  // closed
                 next.swap(at->second);
                 if (next.empty()) self->fronts_.erase(at);
             }
@@ -146,6 +148,13 @@ void line_reader::read_front_for(std::string folder, std::vector<reader> all) {
         });
 }
 
+void line_reader::close() noexcept {
+    std::unordered_map<std::string, std::vector<reader>> waiting;  // after the lock: they may own anything
+    const std::scoped_lock guard{mutex_};
+    closed_ = true;
+    waiting.swap(fronts_);
+}
+
 void line_reader::tell(reader one, const rpc_result& reply, const std::optional<line_snapshot>& front,
                        const base::judged_line& line) {
     if (!front) return one.done({.reply = reply});
@@ -159,8 +168,11 @@ void line_reader::tell(reader one, const rpc_result& reply, const std::optional<
         judged = front->floor == 0 ? line.of(one.claim->line_id) : front->judge(one.claim->line_id);
     const bool further_back = front->missing_after && !front->entries.empty() &&
                               front->entries.back().at.arrived < arrived && front->floor == 0;
-    if (judged || further_back)
-        return one.done({.reply = reply, .found = front, .judged = std::move(judged), .further_back = further_back});
+    if (judged) return one.done({.reply = reply, .found = front, .judged = std::move(judged)});
+    if (further_back) {
+        line_snapshot last{.revision = front->revision, .entries = {front->entries.back()}};
+        return one.done({.reply = reply, .found = std::move(last), .further_back = true});
+    }
     read_near(one.claim, false, std::move(one.done));
 }
 

@@ -37,6 +37,9 @@ public:
     // All of it, also for a claim that leaves.
     void read_whole(const record& claim, then done);
 
+    // Whoever is still owed an answer gets none, and is let go of.
+    void close() noexcept;
+
 private:
     struct reader {
         record claim{};
@@ -58,6 +61,7 @@ private:
     std::mutex mutex_;
     // Who reads the front next, by folder: what is under way may be too old for them.
     std::unordered_map<std::string, std::vector<reader>> fronts_;
+    bool closed_ = false;
 };
 
 }  // namespace mortise::inline v0::stores::etcd

@@ -99,7 +99,7 @@ void removals::hand_on(pending one, const record& next) {
         as = one.claim->followed_by;
         next->being_handed = true;
     }
-    std::string request = hand_on_request(one.claim->at.key, as.behind, next->at.key);  // before `one` is moved from
+    std::string request = hand_on_request(one.claim->at, as.behind, next->at.key);  // before `one` is moved from
     parts_->cluster->ask(method::txn, std::move(request), parts_->settings.timeout,
                          [self = shared_from_this(), one = std::move(one), next, as](const rpc_result& reply,
                                                                                      const std::string& bytes) mutable {

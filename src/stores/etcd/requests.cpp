@@ -352,10 +352,11 @@ std::string remove_request(const std::string& key) {
     return encoded(rpc::delete_request{.key = key});
 }
 
-std::string hand_on_request(const std::string& key, std::uint64_t created, const std::string& next) {
+std::string hand_on_request(const claim_keys& at, std::uint64_t created, const std::string& next) {
     txn_request all;
-    if_created(all, key, created);
-    all.success = {rpc::delete_request{.key = key}, rpc::range_request{.key = next}};
+    if_created(all, at.key, created);
+    all.success = {rpc::delete_request{.key = at.key}, rpc::range_request{.key = next},
+                   rpc::range_request{.key = at.folder + std::string(floor_key)}};
     return encoded(all);
 }
 

@@ -129,8 +129,8 @@ std::string stamp_request(const stored_claim& mine, const std::string& value, st
 // If nobody is in the line.
 std::string wipe_floor_request(const std::string& folder);
 std::string remove_request(const std::string& key);
-// The same of a key that came at that revision; answers another key.
-std::string hand_on_request(const std::string& key, std::uint64_t created, const std::string& next);
+// The same of a key that came at that revision; answers another key of the line, and the floor.
+std::string hand_on_request(const claim_keys& at, std::uint64_t created, const std::string& next);
 std::string put_request(const std::string& key, std::int64_t lease);
 
 // What a transaction answered.

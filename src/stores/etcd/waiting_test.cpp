@@ -214,5 +214,32 @@ TEST_F(etcd_crowd, goes_on_though_keys_are_deleted_by_hand) {
     EXPECT_EQ(served(), crowd) << "who lost its place stands anew";
 }
 
+// An upgrade takes the place of its hold: who came before it needs a new number before it holds.
+TEST_F(etcd_crowd, of_writers_behind_an_upgrade_has_tokens_that_rise) {
+    client other{url()};
+    client locks{url(), {.hand_over_turns = 1}};
+    shared_mutex first{other, "n", {.lease = long_lease}};
+    first.lock_upgradeable();
+    std::mutex guard;
+    std::vector<token> tokens;
+    std::vector<std::jthread> writers;
+    for (std::size_t n = 0; n < crowd / 2; ++n) {
+        writers.emplace_back([&] {
+            shared_mutex writes{locks, "n", {.lease = long_lease}};
+            const std::scoped_lock alone{writes};
+            const std::scoped_lock noting{guard};
+            tokens.push_back(writes.hold().token());
+        });
+        ASSERT_TRUE(eventually([&] { return keys_of(prefix_) == n + 2; })) << n;
+    }
+    first.upgrade();
+    tokens.push_back(first.hold().token());
+    first.unlock();
+    writers.clear();
+    ASSERT_EQ(tokens.size(), crowd / 2 + 1);
+    EXPECT_TRUE(std::ranges::is_sorted(tokens));
+    EXPECT_EQ(std::ranges::adjacent_find(tokens), tokens.end());
+}
+
 }  // namespace
 }  // namespace mortise::inline v0::stores::etcd
