@@ -91,6 +91,7 @@ protected:
             EXPECT_EQ(state_of(ours_.node()), state_of(theirs_.node()));
             for (const std::string& each : said) EXPECT_TRUE(heard_.await(each)) << each;
             said_ += said.size();
+            EXPECT_TRUE(testing::eventually([&] { return heard_.heard().size() >= said_; })) << "one was said before";
             EXPECT_EQ(heard_.heard().size(), said_);
         }
     }
