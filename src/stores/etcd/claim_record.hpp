@@ -46,6 +46,8 @@ struct claim_record {
     bool read_whole = false;        // what is near does not tell how it stands
     std::vector<watcher::number> watches{};
     std::vector<claim_id> watched{};  // while it waits: whose keys these are on
+    watcher::number listens = 0;      // while it is held, and may be kept: who asks
+    bool behind_keeper = false;       // as it was last read
 
     // While it waits in a long line: these need be there, itself the first, for nothing to have changed.
     struct neighbour {

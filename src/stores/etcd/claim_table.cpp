@@ -68,6 +68,7 @@ record claim_table::record_of(const spi::claim_request& wanted, const lock&) {
                           .instead_of = wanted.instead_of},
                    .own_lease = own_lease,
                    .detached = detached,
+                   .keeps = wanted.keeps_idle,
                    .pid = parts_->context.pid,
                    .host = parts_->context.host,
                    .label = std::string(wanted.label)};

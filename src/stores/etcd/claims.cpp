@@ -60,6 +60,7 @@ void claims::start() {
         });
         if (to_be_told) self->retry_later(claim, looks_again_in);  // should turn_of() not follow soon
     });
+    keepers_ = std::make_shared<keepers>(parts_, table_);
     holds_ = std::make_shared<hold_watch>(parts_, table_, [weak = weak_from_this()](const record& claim) {
         if (const auto self = weak.lock()) self->on(claim, [](machine& its) { return its.vanished(); });
     });
@@ -124,8 +125,12 @@ void claims::on(const record& claim, Event event, const line_snapshot* found) {
         for (const action& what : now.todo) {
             if (what.what == kind::answer) now.asked = std::exchange(claim->asked, {});
             if (what.what == kind::released) now.released = std::exchange(claim->released, {});
-            if (what.what == kind::watch_hold) claim->was_held = true;
+            if (what.what == kind::watch_hold) {
+                claim->was_held = true;
+                now.kept = keepers::may_keep(*claim);
+            }
         }
+        now.behind_keeper = claim->behind_keeper;
     }
     carry_out(claim, now, found);
 }
@@ -167,6 +172,7 @@ void claims::carry_out(const record& claim, step& now, const line_snapshot* foun
             case kind::watch_hold:
                 if (now.on && claim->own_lease && !claim->renewed) parts_->leases->keep_on(now.on, false);
                 holds_->add(claim);
+                if (now.kept) keepers_->listen(claim);
                 break;
             case kind::linger:
                 retry_later(claim, leaves_in);
@@ -207,9 +213,13 @@ void claims::carry_out(const record& claim, step& now, const line_snapshot* foun
 void claims::tell(const record& claim, step& now) {
     for (const action& what : now.todo) {
         switch (what.what) {
-            case kind::answer:
-                for (auto& each : now.asked) each(with_terms(*what.answer_is, now.on));
+            case kind::answer: {
+                spi::claim_answer reply = with_terms(*what.answer_is, now.on);
+                reply.grant.told = now.kept;
+                reply.kept = reply.is == claim_is::busy && now.behind_keeper;
+                for (auto& each : now.asked) each(reply);
                 break;
+            }
             case kind::granted: {
                 const spi::claim_answer given = with_terms(*what.answer_is, now.on);
                 if (given.is == claim_is::granted) parts_->context.events.granted(claim->name, claim->id, given.grant);
@@ -335,7 +345,11 @@ void claims::seen(const record& claim, ticket of, const line_snapshot& found,
                   std::optional<base::line_verdict> judged) {
     auto held = table_->locked();
     const machine::line_view view = view_of(*table_, claim, found, std::move(judged), held);
+    const bool asks = !view.in_line && !claim->machine.leaves();
+    const stored_claim* const keeper = asks ? keepers::keeper_in(found) : nullptr;
+    claim->behind_keeper = keeper != nullptr;
     held.unlock();
+    if (keeper != nullptr) keepers_->ask(*keeper);
     decide(claim, of, view, found);
 }
 

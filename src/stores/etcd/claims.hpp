@@ -8,7 +8,7 @@
 // A claim's key is written by one transaction, which also reads the line; so a free lock is taken in one trip. Whoever was
 // woken reads the line once more, and finds its own key there or does not.
 //
-//   claims --> entrance, line_reader, line_view, line_watch, hold_watch, removals, lease_returns
+//   claims --> entrance, line_reader, line_view, line_watch, hold_watch, keepers, removals, lease_returns
 //          --> claim_table --> claim_record --> base::queued_claim
 #pragma once
 
@@ -17,6 +17,7 @@
 #include "stores/etcd/client_parts.hpp"
 #include "stores/etcd/entrance.hpp"
 #include "stores/etcd/hold_watch.hpp"
+#include "stores/etcd/keepers.hpp"
 #include "stores/etcd/lease_returns.hpp"
 #include "stores/etcd/line_reader.hpp"
 #include "stores/etcd/line_watch.hpp"
@@ -57,6 +58,8 @@ private:
         std::vector<spi::reply<spi::claim_answer>> asked{};
         std::vector<spi::reply<spi::release_answer>> released{};
         std::shared_ptr<lease> on{};
+        bool kept = false;           // it holds, and its client may keep it while it is idle
+        bool behind_keeper = false;  // another client may keep it
     };
     template <class Event>
     void on(const record& claim, Event event, const line_snapshot* found = nullptr);
@@ -91,6 +94,7 @@ private:
     std::shared_ptr<removals> removals_;
     std::shared_ptr<line_watch> line_watch_;
     std::shared_ptr<hold_watch> holds_;
+    std::shared_ptr<keepers> keepers_;
     std::atomic<bool> closed_{false};
 };
 

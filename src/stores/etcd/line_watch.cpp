@@ -54,6 +54,7 @@ void line_watch::stop(const record& claim) {
         const auto held = table_->locked();
         those = std::exchange(claim->watches, {});
         claim->watched.clear();
+        if (const watcher::number listens = std::exchange(claim->listens, 0)) those.push_back(listens);
     }
     for (const watcher::number each : those) parts_->watches->cancel(each);
 }

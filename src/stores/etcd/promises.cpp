@@ -15,6 +15,7 @@ mortise::promises promises_of(const settings& how) {
         .upgrades = native,
         .processes = true,
         .pushes = true,
+        .keeps = native,
         .lists = native,  // keys of others look the same
         .most_capacity = native ? base::most_capacity : 1,
         .default_lease = std::chrono::seconds{30},

@@ -15,6 +15,7 @@ using rpc::txn_request;
 
 constexpr std::string_view value_format = "1";
 constexpr std::string_view floor_key = "floor";
+constexpr std::string_view keeps_word = "keeps";
 
 void if_absent(txn_request& all, const std::string& key) {
     all.compares.push_back({.key = key});
@@ -85,7 +86,7 @@ void add_word(std::string& to, const claim_id& id) {
 
 }  // namespace
 
-// "1 id capacity weight own-lease stamped counter place instead-of pid" and two lines: host, label.
+// "1 id capacity weight own-lease stamped counter place instead-of pid [keeps]" and two lines: host, label.
 std::string stored_claim::value() const {
     constexpr std::size_t most_words = 200;
     std::string text{value_format};
@@ -99,6 +100,7 @@ std::string stored_claim::value() const {
     add_word(text, at.place);
     add_word(text, at.instead_of);
     add_word(text, pid);
+    if (keeps) (text += ' ') += keeps_word;
     text.append("\n").append(host).append("\n").append(label);
     return text;
 }
@@ -120,6 +122,7 @@ bool stored_claim::read_value(std::string_view text) {
     at.place = in.number<std::uint64_t>();
     for (std::uint64_t& half : at.instead_of.bits) half = in.number<std::uint64_t>(16);
     pid = in.number();
+    keeps = in.rest() == keeps_word;
     if (in.bad() || at.capacity < 1 || at.weight < 1 || at.weight > at.capacity) return false;
     host = line();
     label = line();
@@ -362,6 +365,13 @@ std::string hand_on_request(const claim_keys& at, std::uint64_t created, const s
 
 std::string put_request(const std::string& key, std::int64_t lease) {
     return encoded(rpc::put_request{.key = key, .lease = lease});
+}
+
+std::string touch_request(const stored_claim& kept) {
+    txn_request all;
+    if_unchanged(all, kept.key, kept.modified);
+    all.success = {rpc::put_request{.key = kept.key, .only_touch = true}};
+    return encoded(all);
 }
 
 txn_reply read_txn(const key_layout& keys, std::string_view folder, const std::string& bytes) {

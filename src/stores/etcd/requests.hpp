@@ -35,6 +35,7 @@ struct stored_claim {
     base::line_entry at{};
     bool own_lease = false;  // nobody else's key is on its lease
     bool detached = false;   // so is this, and its id is known to others
+    bool keeps = false;      // its client may keep it while it is idle, and watches the line meanwhile
     std::int64_t pid = 0;
     std::string host{};
     std::string label{};
@@ -132,6 +133,8 @@ std::string remove_request(const std::string& key);
 // The same of a key that came at that revision; answers another key of the line, and the floor.
 std::string hand_on_request(const claim_keys& at, std::uint64_t created, const std::string& next);
 std::string put_request(const std::string& key, std::int64_t lease);
+// Tells whoever keeps it that somebody asks who does not enter the line; once is enough.
+std::string touch_request(const stored_claim& kept);
 
 // What a transaction answered.
 struct txn_reply {

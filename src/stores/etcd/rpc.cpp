@@ -17,6 +17,7 @@ void write(const range_request& one, wire_writer& to) {
 
 void write(const put_request& one, wire_writer& to) {
     to.bytes(1, one.key).bytes(2, one.value).number(3, one.lease);
+    if (one.only_touch) to.number(5, 1).number(6, 1);
 }
 
 void write(const delete_request& one, wire_writer& to) {
@@ -125,8 +126,9 @@ std::string encoded(const txn_request& one) {
 }
 std::string encoded(const watch_create& one) {
     wire_writer create;
-    create.bytes(1, one.key).number(3, one.start_revision);
+    create.bytes(1, one.key).bytes(2, one.range_end).number(3, one.start_revision);
     if (one.no_puts) create.number_even_zero(5, 0);
+    if (one.no_deletes) create.number(5, 1);
     return wire_writer{}.message(1, create.number(7, one.watch_id).take()).take();
 }
 std::string encoded(const watch_cancel& one) {

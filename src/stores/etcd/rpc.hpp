@@ -36,6 +36,7 @@ struct put_request {
     std::string key{};
     std::string value{};
     std::int64_t lease = 0;
+    bool only_touch = false;  // its value and its lease stay as they are
 };
 struct delete_request {
     std::string key{};
@@ -63,9 +64,11 @@ struct txn_request {
 
 struct watch_create {
     std::string key{};
+    std::string range_end{};
     std::int64_t start_revision = 0;
     std::int64_t watch_id = 0;
     bool no_puts = true;
+    bool no_deletes = false;
 };
 struct watch_cancel {
     std::int64_t watch_id = 0;

@@ -20,16 +20,31 @@ constexpr milliseconds young_for{200};
 
 watch_table::number watch_table::wait(std::string key, std::int64_t read_at, begins how, spi::duration look, told then,
                                       spi::time_point now, actions& out) {
+    return add(std::move(key), false, read_at, how, look, std::move(then), now, out);
+}
+
+watch_table::number watch_table::wait_for_writes(std::string folder, std::int64_t read_at, told then,
+                                                 spi::time_point now, actions& out) {
+    return add(std::move(folder), true, read_at, begins::there, {}, std::move(then), now, out);
+}
+
+bool watch_table::is_folder(number which) const {
+    const auto it = all_.find(which);
+    return it != all_.end() && it->second.is_folder;
+}
+
+watch_table::number watch_table::add(std::string key, bool is_folder, std::int64_t read_at, begins how,
+                                     spi::duration look, told then, spi::time_point now, actions& out) {
     const auto [at, fresh] = by_key_.try_emplace(std::move(key), 0);
     if (fresh) {
         at->second = ++last_;
         const std::int64_t from = how == begins::now ? 0 : read_at + 1;
-        all_[at->second] = {.key = at->first, .from = from};
-        out.begin.push_back({at->second, at->first, from});
+        all_[at->second] = {.key = at->first, .from = from, .is_folder = is_folder};
+        out.begin.push_back({at->second, at->first, from, is_folder});
     }
     watched_key& one = all_[at->second];
     if (one.idle) idle_.erase(*std::exchange(one.idle, std::nullopt));
-    if (one.since && (read_at < *one.since || read_at < one.deleted)) {
+    if (one.since && (read_at < *one.since || read_at < one.happened)) {
         out.tell.push_back(std::move(then));
         rest(one, at->second, now, out);
         return 0;
@@ -86,12 +101,12 @@ watch_table::actions watch_table::created(number which, std::int64_t revision, s
     return out;
 }
 
-watch_table::actions watch_table::deleted(number which, std::int64_t revision, spi::time_point now) {
+watch_table::actions watch_table::happened(number which, std::int64_t revision, spi::time_point now) {
     actions out;
     const auto it = all_.find(which);
     if (it == all_.end()) return out;
     watched_key& one = it->second;
-    one.deleted = std::max(one.deleted, revision);
+    one.happened = std::max(one.happened, revision);
     tell(
         one, which, [&](const waiter& each) { return each.read_at < revision; }, now, out);
     return out;
@@ -120,7 +135,7 @@ watch_table::actions watch_table::reopened() {
         for (const number waiting : one.waiting) least = std::min(least, waiters_[waiting].read_at);
         one.from = one.since || one.from != 0 ? least + 1 : 0;
         one.since.reset();
-        out.begin.push_back({which, one.key, one.from});
+        out.begin.push_back({which, one.key, one.from, one.is_folder});
     }
     return out;
 }

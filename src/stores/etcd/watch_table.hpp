@@ -1,4 +1,5 @@
-// The keys that are watched, and who waits for them to go. Pure: no stream, no clock; what is to be done is answered.
+// The keys that are watched, and who waits for them to go; and folders, and who waits for something to be written there. Pure: no
+// stream, no clock; what is to be done is answered.
 //
 // Keys are used again, and so are watches: one that nobody waits for any more goes on for a second. Whoever waits for its
 // key next says at which revision the key was there, and the watch knows whether it was deleted since.
@@ -32,6 +33,7 @@ public:
             number which;
             std::string key;
             std::int64_t from;  // a revision; 0: now
+            bool is_folder;
         };
         std::vector<watch> begin{};
         std::vector<number> end{};
@@ -48,26 +50,30 @@ public:
     // young; zero: never.
     number wait(std::string key, std::int64_t read_at, begins how, spi::duration look, told then, spi::time_point now,
                 actions& out);
+    // Tells once, when anything was written in the folder since that revision or may have been.
+    number wait_for_writes(std::string folder, std::int64_t read_at, told then, spi::time_point now, actions& out);
     actions forget(number waiting, spi::time_point now);
     actions look_again(number waiting, spi::time_point now);
 
     // What etcd says of a watch.
     actions created(number which, std::int64_t revision, spi::time_point now);
-    actions deleted(number which, std::int64_t revision, spi::time_point now);
-    actions cancelled(number which);  // compacted away, or refused
+    actions happened(number which, std::int64_t revision, spi::time_point now);  // what is waited for
+    actions cancelled(number which);                                             // compacted away, or refused
 
     actions reopened();  // on a new stream, which has no watches
     actions sweep(spi::time_point now);
     bool idle() const noexcept { return !idle_.empty(); }
     bool awaited() const noexcept { return !waiters_.empty(); }  // somebody waits
+    bool is_folder(number which) const;
 
 private:
     struct watched_key {
         std::string key;
         std::int64_t from = 0;
+        bool is_folder = false;
         std::optional<std::int64_t> since{};  // it tells all that is younger than this
         spi::time_point created{};
-        std::int64_t deleted = 0;  // the last time
+        std::int64_t happened = 0;  // the last time
         std::vector<number> waiting{};
         spi::time_point idle_since{};
         std::optional<std::list<number>::iterator> idle{};
@@ -78,6 +84,8 @@ private:
         told then;
     };
 
+    number add(std::string key, bool is_folder, std::int64_t read_at, begins how, spi::duration look, told then,
+               spi::time_point now, actions& out);
     template <class Which>
     void tell(watched_key& one, number which, Which of_those, spi::time_point now, actions& out);
     void rest(watched_key& one, number which, spi::time_point now, actions& out);

@@ -45,9 +45,9 @@ TEST_F(etcd_watch_table, tell_of_a_key_that_goes_after_it_was_read) {
     EXPECT_EQ(begun_.back().from, 0);
     act(all_.created(last_begun(), 10, now_));
     EXPECT_THAT(told_, IsEmpty());
-    act(all_.deleted(last_begun(), 12, now_));
+    act(all_.happened(last_begun(), 12, now_));
     EXPECT_THAT(told_, ElementsAre(10));
-    act(all_.deleted(last_begun(), 15, now_));
+    act(all_.happened(last_begun(), 15, now_));
     EXPECT_THAT(told_, ElementsAre(10)) << "once";
 }
 
@@ -63,17 +63,17 @@ TEST_F(etcd_watch_table, begin_in_the_past_if_they_are_asked_to) {
     EXPECT_EQ(begun_.back().from, 11);
     act(all_.created(last_begun(), 20, now_));
     EXPECT_THAT(told_, IsEmpty()) << "etcd will say what happened since";
-    act(all_.deleted(last_begun(), 15, now_));
+    act(all_.happened(last_begun(), 15, now_));
     EXPECT_THAT(told_, ElementsAre(10));
 }
 
 TEST_F(etcd_watch_table, are_used_again_and_know_what_happened_meanwhile) {
     wait("k", 10);
     act(all_.created(last_begun(), 10, now_));
-    act(all_.deleted(last_begun(), 12, now_));
+    act(all_.happened(last_begun(), 12, now_));
     wait("k", 14);
     EXPECT_THAT(told_, ElementsAre(10));
-    act(all_.deleted(last_begun(), 16, now_));
+    act(all_.happened(last_begun(), 16, now_));
     EXPECT_THAT(told_, ElementsAre(10, 14));
     EXPECT_EQ(wait("k", 15), 0) << "that was deleted after it was read";
     EXPECT_EQ(wait("k", 9), 0) << "of that nothing is known";
@@ -86,7 +86,7 @@ TEST_F(etcd_watch_table, do_not_tell_of_what_was_deleted_before_it_was_read) {
     wait("k", 10);
     act(all_.created(last_begun(), 10, now_));
     wait("k", 14);
-    act(all_.deleted(last_begun(), 12, now_));
+    act(all_.happened(last_begun(), 12, now_));
     EXPECT_THAT(told_, ElementsAre(10)) << "the other one saw it in line again";
 }
 
@@ -135,7 +135,7 @@ TEST_F(etcd_watch_table, on_a_new_stream_miss_nothing) {
         act(all_.created(one.which, 30, now_));
     }
     EXPECT_THAT(told_, ElementsAre(11));
-    for (const auto& one : begun_) act(all_.deleted(one.which, 11, now_));
+    for (const auto& one : begun_) act(all_.happened(one.which, 11, now_));
     EXPECT_THAT(told_, ElementsAre(11, 10));
 }
 
@@ -152,6 +152,28 @@ TEST_F(etcd_watch_table, let_who_is_next_look_again_while_they_are_young) {
     now_ += 1s;
     wait("k", 12, begins::now, 10ms);
     EXPECT_EQ(look_at_, std::nullopt) << "it is served at once by now";
+}
+
+TEST_F(etcd_watch_table, of_folders_tell_of_writes_also_of_those_before_the_watch_began) {
+    watch_table::actions out;
+    const auto tells = [this] { told_.push_back(0); };
+    all_.wait_for_writes("f/", 10, tells, now_, out);
+    ASSERT_THAT(out.begin, SizeIs(1));
+    EXPECT_EQ(out.begin.front().from, 11) << "what is older concerns nobody";
+    EXPECT_TRUE(out.begin.front().is_folder);
+    const number folder = out.begin.front().which;
+    EXPECT_TRUE(all_.is_folder(folder));
+    act(all_.created(folder, 15, now_));
+    EXPECT_THAT(told_, IsEmpty()) << "etcd sends what was written since";
+    act(all_.happened(folder, 12, now_));
+    EXPECT_THAT(told_, ElementsAre(0));
+    wait("f/k", 16);
+    EXPECT_FALSE(all_.is_folder(last_begun()));
+    watch_table::actions again;
+    all_.wait_for_writes("f/", 11, tells, now_, again);
+    EXPECT_THAT(again.begin, IsEmpty());
+    act(std::move(again));
+    EXPECT_THAT(told_, ElementsAre(0, 0)) << "at once: something was written meanwhile";
 }
 
 }  // namespace

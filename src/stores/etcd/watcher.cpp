@@ -20,7 +20,12 @@ watcher::watcher(std::shared_ptr<members> cluster, spi::clock& clock)
       stream_(method::watch, reopening_stream::after_end::reopen, cluster_, clock_, mutex_) {}
 
 std::string watcher::request_for(const watch_table::actions::watch& one) {
-    return encoded(rpc::watch_create{.key = one.key, .start_revision = one.from, .watch_id = one.which});
+    return encoded(rpc::watch_create{.key = one.key,
+                                     .range_end = one.is_folder ? end_of(one.key) : std::string{},
+                                     .start_revision = one.from,
+                                     .watch_id = one.which,
+                                     .no_puts = !one.is_folder,
+                                     .no_deletes = one.is_folder});
 }
 
 watcher::number watcher::watch(std::string key, std::int64_t read_at, begins how, spi::duration look,
@@ -31,6 +36,14 @@ watcher::number watcher::watch(std::string key, std::int64_t read_at, begins how
     const auto when = next.look_at;
     act(std::move(held), std::move(next));
     if (when) look_later(made, *when);
+    return made;
+}
+
+watcher::number watcher::watch_for_writes(std::string folder, std::int64_t read_at, unique_function<void()> told) {
+    watch_table::actions next;
+    lock held{mutex_};
+    const number made = all_.wait_for_writes(std::move(folder), read_at, std::move(told), clock_.now(), next);
+    act(std::move(held), std::move(next));
     return made;
 }
 
@@ -105,9 +118,10 @@ void watcher::heard(const std::string& message) {
     watch_table::actions next;
     if (reply.created) next = all_.created(reply.watch_id, reply.revision, clock_.now());
     std::int64_t last = 0;
+    const bool of_folder = all_.is_folder(reply.watch_id);
     for (const rpc::event& one : reply.events)
-        if (one.deleted) last = std::max(last, one.kv.mod_revision);
-    if (last != 0) next = all_.deleted(reply.watch_id, last, clock_.now());
+        if (one.deleted != of_folder) last = std::max(last, one.kv.mod_revision);
+    if (last != 0) next = all_.happened(reply.watch_id, last, clock_.now());
     act(std::move(held), std::move(next));
 }
 

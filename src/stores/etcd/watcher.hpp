@@ -1,4 +1,4 @@
-// Waiting for keys to go, all of a client on one stream. Who waits for what, and what follows, is in watch_table.hpp.
+// Waiting for keys to go and for writes, all of a client on one stream. Who waits for what, and what follows, is in watch_table.hpp.
 #pragma once
 
 #include "stores/etcd/members.hpp"
@@ -26,6 +26,8 @@ public:
 
     // See watch_table::wait().
     number watch(std::string key, std::int64_t read_at, begins how, spi::duration look, unique_function<void()> told);
+    // See watch_table::wait_for_writes().
+    number watch_for_writes(std::string folder, std::int64_t read_at, unique_function<void()> told);
     void cancel(number waiting);
 
 private:

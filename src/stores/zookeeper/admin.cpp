@@ -122,7 +122,7 @@ void admin::read_line(const std::shared_ptr<listing_job>& job, const std::string
                               .weight = one.entry.weight,
                               .waiting = nodes.size() - holders.size()};
             look_up_holder(servers_, line + "/" + one.name,
-                           [this, job, shown](const request_status& read, std::optional<holder> found) mutable {
+                           [this, job, shown](const request_status& read, std::optional<holder> found, bool) mutable {
                                if (found) {
                                    shown.holder = std::move(*found);
                                    job->found(std::move(shown));

@@ -57,10 +57,11 @@ void claims::claim(const spi::claim_request& wanted, spi::reply<spi::claim_answe
         claim = std::make_shared<node_claim>(rules_of(entry));
         claim->name = wanted.name;
         claim->line = names_.line(wanted.name);
-        claim->data = holder_record(context_.host, context_.pid, wanted.label);
+        claim->data = holder_record(context_.host, context_.pid, wanted.label, wanted.keeps_idle);
         claim->entry = entry;
         claim->lease = wanted.lease;
         claim->renewed = wanted.renew == mortise::renew::on;
+        claim->keeps = wanted.keeps_idle;
         claims_.emplace(wanted.id, claim);
     }
     if (claim->machine.busy()) keepalive_.nudge();
@@ -167,7 +168,9 @@ void claims::node_changed(const std::string& path) {
         if (const claim_ptr claim = known(it->second)) watchers.push_back(claim);
     watches_.erase(first, last);
     for (const claim_ptr& claim : watchers) {
-        if (claim->machine.holds())
+        if (path == claim->line) {
+            if (claim->machine.holds()) later([this, claim] { context_.events.wanted(claim->name, claim->entry.id); });
+        } else if (claim->machine.holds())
             watch_hold(claim);
         else if (claim->machine.is() == phase::lingering)
             run(claim, claim->machine.retry(), later);
@@ -178,6 +181,7 @@ void claims::node_changed(const std::string& path) {
 
 void claims::run(const claim_ptr& claim, const machine::actions& actions, deferred_calls& later,
                  const line_listing* line) {
+    claim->alone = line != nullptr && line->nodes.size() == 1;
     for (const machine::action& action : actions) {
         if (action.ticket != 0)
             request(claim, action, later, line);
@@ -219,6 +223,8 @@ void claims::tell(const claim_ptr& claim, const machine::action& action, deferre
         case action_kind::answer: {
             spi::claim_answer reply = *action.answer_is;
             if (reply.is == claim_is::granted) reply.grant = grant_of(*claim);
+            reply.grant.told = claim->keeps && claim->alone;
+            reply.kept = reply.is == claim_is::busy && claim->behind_keeper;
             return claim->answer(reply, later);
         }
         case action_kind::granted:
@@ -233,6 +239,7 @@ void claims::tell(const claim_ptr& claim, const machine::action& action, deferre
             return claim->answer_release(action.released_as, later);
         case action_kind::watch_hold:
             claim->watched = false;
+            if (claim->keeps && claim->alone) listen(claim);
             return watch_holds_later();
         case action_kind::retry:
             return retry_later(claim);
@@ -332,11 +339,15 @@ void claims::adopt(const claim_ptr& claim, machine::ticket ticket, const std::st
 
 void claims::describe(const claim_ptr& claim, const machine::action& action, const line_listing& line) {
     const node_name* first = action.verdict->holder ? line.find(*action.verdict->holder) : nullptr;
-    look_up_holder(servers_, first != nullptr ? claim->line + "/" + first->name : std::string{},
-                   [this, claim, ticket = action.ticket, place = action.verdict->place](const request_status&,
-                                                                                        std::optional<holder> found) {
+    const std::string node = first != nullptr ? claim->line + "/" + first->name : std::string{};
+    const bool only = line.nodes.size() == 1;
+    look_up_holder(servers_, node,
+                   [this, claim, node, only, ticket = action.ticket, place = action.verdict->place](
+                       const request_status&, std::optional<holder> found, bool keeps) {
                        deferred_calls later;
                        const std::scoped_lock guard{mutex_};
+                       claim->behind_keeper = keeps && only && !claim->queues;
+                       if (claim->behind_keeper) ask_keeper(claim->line, node);
                        run(claim, claim->machine.described(ticket, {.holder = std::move(found), .place = place}),
                            later);
                    });
@@ -482,6 +493,27 @@ void claims::watch_holds_later() {
         for (const auto& [id, claim] : claims_)
             if (claim->machine.holds() && !claim->watched) watch_hold(claim);
     });
+}
+
+// Whoever comes is reported once, by node_changed(); whoever has come by then is in the answer.
+void claims::listen(const claim_ptr& claim) {
+    watches_.emplace(claim->line, claim->entry.id);
+    servers_.watch_children(claim->line, [this, claim](const request_status& status,
+                                                       const std::vector<std::string>& nodes, const node_stat&) {
+        if (!status.ok() || names_.read_line(nodes).size() > 1) node_changed(claim->line);
+    });
+}
+
+// It watches its line. A node that comes and goes in one transaction stays with nobody.
+void claims::ask_keeper(const std::string& line, const std::string& node) {
+    using kind = session::operation::kind;
+    if (std::exchange(asked_keeper_, node) == node) return;  // it has been told, and nobody else is in the line
+    const std::string sign = line + "/somebody-asks";
+    servers_.transact({{.is = kind::create, .path = sign}, {.is = kind::remove, .path = sign}},
+                      [this, node](const request_status& status, const std::string&, const node_stat&) {
+                          const std::scoped_lock guard{mutex_};
+                          if (!status.ok() && asked_keeper_ == node) asked_keeper_.clear();
+                      });
 }
 
 void claims::retry_later(const claim_ptr& claim) {

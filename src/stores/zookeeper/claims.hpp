@@ -67,6 +67,8 @@ private:
     void watch_leavers(const claim_ptr& claim, const line_listing& line);
     void watch_hold(const claim_ptr& claim);
     void watch_holds_later();
+    void listen(const claim_ptr& claim);
+    void ask_keeper(const std::string& line, const std::string& node);
     void retry_later(const claim_ptr& claim);
     spi::grant grant_of(node_claim& claim);
     void expire_unrenewed(spi::time_point now);
@@ -84,6 +86,7 @@ private:
     std::unordered_map<claim_id, claim_ptr> claims_;
     std::unordered_multimap<std::string, claim_id> watches_;  // node -> the claims that wait for news of it
     bool watching_holds_ = false;
+    std::string asked_keeper_;  // its node
     // Many: those of all names, and a client can release thousands of locks a second.
     base::ended_claims<std::size_t{1} << 16> released_;
 };

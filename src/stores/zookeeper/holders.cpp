@@ -5,8 +5,21 @@
 
 namespace mortise::inline v0::stores::zookeeper {
 
-std::string holder_record(std::string_view host, std::int64_t pid, std::string_view label) {
-    return std::string(host) + "\n" + std::to_string(pid) + "\n" + std::string(label);
+namespace {
+
+constexpr std::string_view keeps_word = " keeps";
+
+}  // namespace
+
+std::string holder_record(std::string_view host, std::int64_t pid, std::string_view label, bool keeps) {
+    std::string record = std::string(host) + "\n" + std::to_string(pid);
+    if (keeps) record += keeps_word;
+    return record + "\n" + std::string(label);
+}
+
+bool keeps_idle(std::string_view data) {
+    data.remove_prefix(std::min(data.find('\n'), data.size()));
+    return data.substr(0, data.find('\n', 1)).ends_with(keeps_word);
 }
 
 holder read_holder(std::string_view data) {

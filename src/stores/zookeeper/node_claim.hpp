@@ -32,13 +32,16 @@ struct node_claim {
     std::optional<spi::duration> lease{};
     bool renewed = true;
     bool queues = false;  // as it was last asked for
+    bool keeps = false;   // its client may keep it while it is idle
 
     base::queued_claim machine;  // what to do next
 
-    std::string node{};         // its path; empty: there is none that we know of
-    std::uint64_t counter = 0;  // of the node
-    bool watched = false;       // the node, while the lock is held
-    spi::time_point until{};    // the end of its lease, as it was last renewed; zero: not granted yet
+    std::string node{};          // its path; empty: there is none that we know of
+    std::uint64_t counter = 0;   // of the node
+    bool watched = false;        // the node, while the lock is held
+    bool alone = false;          // in the line, when it was granted
+    bool behind_keeper = false;  // as its line was last read
+    spi::time_point until{};     // the end of its lease, as it was last renewed; zero: not granted yet
 
     std::vector<spi::reply<spi::claim_answer>> claimers{};
     std::vector<spi::reply<spi::release_answer>> releasers{};

@@ -20,6 +20,7 @@ mortise::promises promises_of(const settings& settings) {
         .upgrades = true,
         .processes = true,
         .pushes = true,
+        .keeps = true,
         .lists = true,
         .most_capacity = base::most_capacity,
         .default_lease = std::nullopt,  // a session ends with its process, after its timeout
@@ -37,6 +38,7 @@ mortise::promises promises_of(const settings& settings) {
     if (settings.protocol == naming::protocol::curator) {
         all.store = "zookeeper, curator";
         all.upgrades = false;
+        all.keeps = false;
         all.reach += ", also with Apache Curator";
         all.fencing += " Holders that use Curator have none.";
         all.ends.emplace_back("A holder that uses Curator goes on working after its session has expired.");

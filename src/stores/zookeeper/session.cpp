@@ -86,16 +86,15 @@ void session::remove(const std::string& path, unique_function<void(const request
     });
 }
 
-void session::children(const std::string& path,
-                       unique_function<void(const request_status&, std::vector<std::string>, const node_stat&)> done) {
+void session::children(const std::string& path, bool watch, children_reply done) {
     auto* call = handle_->new_call(std::move(done));
-    handle_->with_handle([path, call](zhandle_t* with) {
+    handle_->with_handle([path, watch, call](zhandle_t* with) {
         call->given(with);
         const int taken =
             with == nullptr
                 ? static_cast<int>(ZCLOSING)
                 : zoo_aget_children2(
-                      with, path.c_str(), 0,
+                      with, path.c_str(), watch ? 1 : 0,
                       [](int code, const String_vector* names, const Stat* stat, const void* to) {
                           using mine = std::remove_pointer_t<decltype(call)>;
                           std::vector<std::string> all;
@@ -165,8 +164,10 @@ void session::transact(std::vector<operation> operations,
             const operation& one = operations[i];
             const int size = static_cast<int>(one.data.size());
             switch (one.is) {
+                case operation::kind::create:
                 case operation::kind::create_sequential:
-                    zoo_create_op_init(&ops[i], one.path.c_str(), one.data.data(), size, acl, ZOO_EPHEMERAL_SEQUENTIAL,
+                    zoo_create_op_init(&ops[i], one.path.c_str(), one.data.data(), size, acl,
+                                       one.is == operation::kind::create ? ZOO_EPHEMERAL : ZOO_EPHEMERAL_SEQUENTIAL,
                                        room->created.data(), static_cast<int>(room->created.size()));
                     break;
                 case operation::kind::remove:

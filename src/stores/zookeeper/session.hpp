@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mortise::inline v0::stores::zookeeper {
@@ -41,15 +42,17 @@ public:
     void create(const std::string& path, const std::string& data, kind,
                 unique_function<void(const request_status&, const std::string& path, const node_stat&)>);
     void remove(const std::string& path, unique_function<void(const request_status&)>);
-    void children(const std::string& path,
-                  unique_function<void(const request_status&, std::vector<std::string>, const node_stat&)>);
+    using children_reply = unique_function<void(const request_status&, std::vector<std::string>, const node_stat&)>;
+    void children(const std::string& path, children_reply done) { children(path, false, std::move(done)); }
+    // The listener hears once when a child comes or goes.
+    void watch_children(const std::string& path, children_reply done) { children(path, true, std::move(done)); }
     // With a watch the listener hears once when the node changes or is deleted; a node that does not exist is not watched.
     void read(const std::string& path, bool watch,
               unique_function<void(const request_status&, std::string data, const node_stat&)>);
     void stat(const std::string& path, unique_function<void(const request_status&, const node_stat&)>);
     // All operations or none. The callback gets the path that was created last, and the state of the node that was set last.
     struct operation {
-        enum class kind { create_sequential, remove, set, check };
+        enum class kind { create, create_sequential, remove, set, check };  // what is created is ephemeral
         kind is = kind::check;
         std::string path{};
         std::string data{};
@@ -72,6 +75,8 @@ public:
     void close() noexcept;
 
 private:
+    void children(const std::string& path, bool watch, children_reply done);
+
     std::shared_ptr<client_handle> handle_;
 };
 

@@ -1,0 +1,101 @@
+// Locks that a client keeps while they are idle (claim_options::keep): what only etcd shows. See tests/conformance/keep_test.cpp.
+#include "checker/faults/tcp_proxy.hpp"
+#include "stores/etcd/servers/suite.hpp"
+
+#include <mortise/error.hpp>
+#include <mortise/mutex.hpp>
+
+#include <mutex>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace mortise::inline v0::stores::etcd {
+namespace {
+
+using testing::eventually;
+using testing::tcp_proxy;
+using testing::way;
+using namespace std::chrono_literals;
+
+// So long that no test sees the end of it.
+claim_options kept_long() {
+    return {.lease = 10min, .keep = keep::idle(60s)};
+}
+
+class etcd_kept : public servers::on_members<1> {
+protected:
+    static token once(mutex& m) {
+        const std::scoped_lock guard{m};
+        EXPECT_TRUE(m.hold().valid());
+        return m.hold().token();
+    }
+
+    // What stands below the prefix, with its revisions.
+    std::string all_keys() const {
+        const std::string said = all().member(0).command("get --prefix --write-out=fields '" + prefix_ + "/'");
+        return said.substr(said.find("\"Key\""));
+    }
+
+    client mine_{url()};
+    client other_{url()};
+};
+
+TEST_F(etcd_kept, costs_nothing_while_nobody_else_asks) {
+    mutex m{mine_, "n", kept_long()};
+    const token first = once(m);
+    const std::string before = all_keys();
+    EXPECT_THAT(before, ::testing::HasSubstr(" keeps"));
+    for (std::uint64_t turn = 1; turn <= 500; ++turn) EXPECT_EQ(once(m), token::of(first.counter(), turn));
+    EXPECT_EQ(all_keys(), before);
+}
+
+TEST_F(etcd_kept, in_use_leaves_nothing_of_those_who_did_not_wait) {
+    mutex m{mine_, "n", kept_long()};
+    m.lock();
+    const token held = m.hold().token();
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(other_.try_acquire("n").reason(), errc::busy);
+    EXPECT_EQ(keys_of(prefix_), 1u);
+    EXPECT_THAT(all_keys(), ::testing::HasSubstr("\"Version\" : 2\n")) << "touched once, however often it is asked for";
+    EXPECT_TRUE(m.hold().valid());
+    EXPECT_EQ(m.hold().token(), held);
+    EXPECT_EQ(other_.list().at(0).holder.token, token::of(held.counter(), 0));
+    m.unlock();
+    attempt theirs = other_.try_acquire("n", {.wait = 30s});
+    ASSERT_TRUE(theirs) << theirs.refusal().describe();
+    EXPECT_GT(theirs->token(), held);
+}
+
+TEST_F(etcd_kept, goes_after_a_while_though_nobody_is_told) {
+    tcp_proxy proxy{all().member(0).port()};
+    client far{url_at(proxy.port())};
+    mutex m{far, "n", {.lease = 10min, .keep = keep::idle(500ms)}};
+    once(m);
+    EXPECT_TRUE(eventually([&] { return keys_of(prefix_) == 0; })) << "given back";
+    once(m);
+    proxy.swallow(way::to_client);
+    attempt theirs = other_.try_acquire("n", {.wait = 30s});
+    EXPECT_TRUE(theirs) << theirs.refusal().describe();
+    proxy.swallow(way::to_client, false);
+    proxy.cut();
+}
+
+TEST_F(etcd_kept, survives_that_the_connection_breaks) {
+    tcp_proxy proxy{all().member(0).port()};
+    client far{url_at(proxy.port())};
+    mutex m{far, "n", kept_long()};
+    token latest = once(m);
+    for (int i = 0; i < 5; ++i) {
+        proxy.cut();
+        const token next = once(m);
+        EXPECT_GT(next, latest);
+        attempt theirs = other_.try_acquire("n", {.wait = 70s});  // longer than it is kept: it may not have heard
+        ASSERT_TRUE(theirs) << theirs.refusal().describe();
+        EXPECT_GT(theirs->token(), next);
+        latest = theirs->token();
+    }
+}
+
+}  // namespace
+}  // namespace mortise::inline v0::stores::etcd

@@ -1,0 +1,91 @@
+// Locks that a client keeps while they are idle (claim_options::keep): what only ZooKeeper shows. See
+// tests/conformance/keep_test.cpp.
+#include "checker/faults/tcp_proxy.hpp"
+#include "stores/zookeeper/servers/suite.hpp"
+
+#include <mortise/error.hpp>
+#include <mortise/mutex.hpp>
+
+#include <mutex>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace mortise::inline v0::stores::zookeeper {
+namespace {
+
+using namespace servers;
+using testing::tcp_proxy;
+using testing::way;
+
+// So long that no test sees the end of it.
+claim_options kept_long() {
+    return {.keep = keep::idle(60s)};
+}
+
+class zookeeper_kept : public on_one_server {
+protected:
+    static token once(mutex& m) {
+        const std::scoped_lock guard{m};
+        EXPECT_TRUE(m.hold().valid());
+        return m.hold().token();
+    }
+
+    client mine_{url()};
+    client other_{url()};
+};
+
+TEST_F(zookeeper_kept, costs_nothing_while_nobody_else_asks) {
+    mutex m{mine_, "n", kept_long()};
+    const token first = once(m);
+    const std::string before = only_node("n");
+    for (std::uint64_t turn = 1; turn <= 500; ++turn) EXPECT_EQ(once(m), token::of(first.counter(), turn));
+    EXPECT_EQ(only_node("n"), before);
+}
+
+TEST_F(zookeeper_kept, in_use_leaves_nothing_of_those_who_did_not_wait) {
+    mutex m{mine_, "n", kept_long()};
+    m.lock();
+    const std::string node = only_node("n");
+    const token held = m.hold().token();
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(other_.try_acquire("n").reason(), errc::busy);
+    EXPECT_EQ(only_node("n"), node);
+    EXPECT_TRUE(m.hold().valid());
+    m.unlock();
+    attempt theirs = other_.try_acquire("n", {.wait = plenty});
+    ASSERT_TRUE(theirs) << theirs.refusal().describe();
+    EXPECT_GT(theirs->token(), held);
+}
+
+TEST_F(zookeeper_kept, goes_after_a_while_though_nobody_is_told) {
+    tcp_proxy proxy{node().port()};
+    client far{url(proxy.port())};
+    mutex m{far, "n", {.keep = keep::idle(500ms)}};
+    once(m);
+    EXPECT_TRUE(eventually([&] { return line("n").empty(); })) << "given back";
+    once(m);
+    proxy.swallow(way::to_client);
+    attempt theirs = other_.try_acquire("n", {.wait = plenty});
+    EXPECT_TRUE(theirs) << theirs.refusal().describe();
+    proxy.swallow(way::to_client, false);
+    proxy.cut();
+}
+
+TEST_F(zookeeper_kept, survives_that_the_connection_breaks) {
+    tcp_proxy proxy{node().port()};
+    client far{url(proxy.port())};
+    mutex m{far, "n", kept_long()};
+    token latest = once(m);
+    for (int i = 0; i < 5; ++i) {
+        proxy.cut();
+        const token next = once(m);
+        EXPECT_GT(next, latest);
+        attempt theirs = other_.try_acquire("n", {.wait = 70s});  // longer than it is kept: it may not have heard
+        ASSERT_TRUE(theirs) << theirs.refusal().describe();
+        EXPECT_GT(theirs->token(), next);
+        latest = theirs->token();
+    }
+}
+
+}  // namespace
+}  // namespace mortise::inline v0::stores::zookeeper
