@@ -118,6 +118,12 @@ inline bool keeps_locks() {
     static const bool whether = std::getenv("MORTISE_TEST_KEEP") != nullptr;
     return whether;
 }
+// Whether another client gets at once what was just unlocked; or, if it is kept, once the keeper has heard of that: on a busy machine
+// that takes longer than one call looks again.
+template <class Try>
+bool gets_what_was_unlocked(Try get) {
+    return keeps_locks() ? eventually(get) : get();
+}
 
 class store_suite : public ::testing::TestWithParam<pairing> {
 protected:

@@ -46,7 +46,7 @@ protected:
             ::alarm(280);
             const auto notes = std::make_shared<claim_notes>();
             client locks = connect(notes);
-            const census_answer answers{locks, page_->census, scratch_.path()};
+            const census_answer answers{locks, page_->census, census()};
             std::vector<std::thread> threads;
             for (std::size_t i = 0; i < kind_page::threads; ++i)
                 threads.emplace_back([&, i] {
@@ -85,6 +85,7 @@ protected:
     }
 
     std::string notes_of(std::size_t process) const { return scratch_ / std::to_string(process); }
+    std::string census() const { return scratch_ / "census"; }
     // After all have left.
     queue_verdict order_of_claims(in_order which) const {
         std::vector<queued_claim> claims;
@@ -142,7 +143,7 @@ protected:
             if (one.pid() > 0) answering.push_back(one.pid());
         return audit(
             where.lease() + (where.by_lease() ? 8s : 2s), [&] { return where.fixture->records_at(url_); },
-            [&] { return take_census(page_->census, scratch_.path(), answering); });
+            [&] { return take_census(page_->census, census(), answering); });
     }
     void expect_no_orphans() const {
         const audit_verdict found = audited();
