@@ -162,7 +162,7 @@ struct claim_answer {
     // Unknown, and an answer is unlikely soon: all servers refuse the connection, cannot be found, or speak another
     // protocol. Calls that do not wait may fail with it (client_options::try_patience).
     bool unreached = false;
-    // Busy, but the holder may keep it idle, and has just been told (events::wanted): worth asking again.
+    // Busy, but the holder may keep it idle, and hears of this or has heard before (events::wanted): worth asking again.
     bool kept = false;
 };
 

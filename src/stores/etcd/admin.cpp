@@ -112,11 +112,17 @@ void admin::list(spi::reply<spi::listing> done) {
 }
 
 void admin::break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) {
+    break_as_read(std::string(which.name), which.counter, false, std::move(done));
+}
+
+// If its key was written meanwhile, which whoever asks for a kept lock does once, it is read again.
+void admin::break_as_read(const std::string& name, std::uint64_t counter, bool again,
+                          spi::reply<spi::break_answer> done) {
     using enum spi::break_answer;
-    const std::string folder = parts_->keys.folder_of(which.name);
+    const std::string folder = parts_->keys.folder_of(name);
     parts_->cluster->look_up(
         method::txn, read_request(folder), parts_->settings.timeout,
-        [self = shared_from_this(), folder, counter = which.counter, done = std::move(done)](
+        [self = shared_from_this(), name, folder, counter, again, done = std::move(done)](
             const rpc_result& reply, const std::string& bytes) mutable {
             const txn_reply read = reply.ok() ? read_txn(self->parts_->keys, folder, bytes) : txn_reply{};
             if (!read.found) return done(unknown);
@@ -128,9 +134,11 @@ void admin::break_hold(const spi::break_request& which, spi::reply<spi::break_an
             if (it == read.found->entries.end()) return done(not_held);
             self->parts_->cluster->ask(
                 method::txn, take_away_request(it->key, it->modified), self->parts_->settings.timeout,
-                [self, its = *it, done = std::move(done)](const rpc_result& told, const std::string& text) mutable {
+                [self, its = *it, name, counter, again, done = std::move(done)](const rpc_result& told,
+                                                                                const std::string& text) mutable {
                     const txn_reply end = told.ok() ? read_txn(self->parts_->keys, {}, text) : txn_reply{};
                     if (!end.read) return done(unknown);
+                    if (!end.succeeded && !again) return self->break_as_read(name, counter, true, std::move(done));
                     if (end.succeeded && its.own_lease) self->parts_->leases->revoke(its.lease, {});
                     done(end.succeeded ? broken : not_held);
                 });

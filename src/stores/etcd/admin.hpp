@@ -7,7 +7,9 @@
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 namespace mortise::inline v0::stores::etcd {
 
@@ -21,6 +23,8 @@ public:
 
 private:
     struct survey;
+
+    void break_as_read(const std::string& name, std::uint64_t counter, bool again, spi::reply<spi::break_answer> done);
 
     const std::shared_ptr<const client_parts> parts_;
     const std::shared_ptr<claim_table> table_;

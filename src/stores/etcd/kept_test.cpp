@@ -5,8 +5,10 @@
 #include <mortise/error.hpp>
 #include <mortise/mutex.hpp>
 
+#include <future>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,6 +69,26 @@ TEST_F(etcd_kept, in_use_leaves_nothing_of_those_who_did_not_wait) {
     EXPECT_GT(theirs->token(), held);
 }
 
+// The operator reads its key, and before he deletes it somebody asks, which writes to it.
+TEST_F(etcd_kept, is_broken_though_somebody_asks_meanwhile) {
+    tcp_proxy proxy{all().member(0).port()};
+    client far{url_at(proxy.port())};
+    static_cast<void>(far.list());
+    mutex m{mine_, "n", kept_long()};
+    m.lock();
+    proxy.delay(way::to_server, 300ms);
+    std::error_code failed;
+    auto broken = std::async(std::launch::async,
+                             [&, held = m.hold().token()] { return far.break_lock("n", held, "a test", failed); });
+    std::this_thread::sleep_for(450ms);
+    EXPECT_EQ(other_.try_acquire("n").reason(), errc::busy);
+    EXPECT_TRUE(broken.get()) << failed.message();
+    EXPECT_TRUE(eventually([&] { return !m.hold().valid(); }));
+    std::error_code lost;
+    m.unlock(lost);
+    EXPECT_EQ(lost, errc::lost);
+}
+
 TEST_F(etcd_kept, goes_after_a_while_though_nobody_is_told) {
     tcp_proxy proxy{all().member(0).port()};
     client far{url_at(proxy.port())};
@@ -90,7 +112,7 @@ TEST_F(etcd_kept, survives_that_the_connection_breaks) {
         proxy.cut();
         const token next = once(m);
         EXPECT_GT(next, latest);
-        attempt theirs = other_.try_acquire("n", {.wait = 70s});  // longer than it is kept: it may not have heard
+        attempt theirs = other_.try_acquire("n", {.wait = 70s});  // longer than it is kept
         ASSERT_TRUE(theirs) << theirs.refusal().describe();
         EXPECT_GT(theirs->token(), next);
         latest = theirs->token();

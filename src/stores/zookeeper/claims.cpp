@@ -239,7 +239,10 @@ void claims::tell(const claim_ptr& claim, const machine::action& action, deferre
             return claim->answer_release(action.released_as, later);
         case action_kind::watch_hold:
             claim->watched = false;
-            if (claim->keeps && claim->alone) listen(claim);
+            if (claim->keeps && claim->alone) {
+                watches_.emplace(claim->line, claim->entry.id);
+                keepers_.listen(claim->line, claim->counter, [this, line = claim->line] { node_changed(line); });
+            }
             return watch_holds_later();
         case action_kind::retry:
             return retry_later(claim);
@@ -347,7 +350,7 @@ void claims::describe(const claim_ptr& claim, const machine::action& action, con
                        deferred_calls later;
                        const std::scoped_lock guard{mutex_};
                        claim->behind_keeper = keeps && only && !claim->queues;
-                       if (claim->behind_keeper) ask_keeper(claim->line, node);
+                       if (claim->behind_keeper) keepers_.ask(claim->line, node);
                        run(claim, claim->machine.described(ticket, {.holder = std::move(found), .place = place}),
                            later);
                    });
@@ -493,27 +496,6 @@ void claims::watch_holds_later() {
         for (const auto& [id, claim] : claims_)
             if (claim->machine.holds() && !claim->watched) watch_hold(claim);
     });
-}
-
-// Whoever comes is reported once, by node_changed(); whoever has come by then is in the answer.
-void claims::listen(const claim_ptr& claim) {
-    watches_.emplace(claim->line, claim->entry.id);
-    servers_.watch_children(claim->line, [this, claim](const request_status& status,
-                                                       const std::vector<std::string>& nodes, const node_stat&) {
-        if (!status.ok() || names_.read_line(nodes).size() > 1) node_changed(claim->line);
-    });
-}
-
-// It watches its line. A node that comes and goes in one transaction stays with nobody.
-void claims::ask_keeper(const std::string& line, const std::string& node) {
-    using kind = session::operation::kind;
-    if (std::exchange(asked_keeper_, node) == node) return;  // it has been told, and nobody else is in the line
-    const std::string sign = line + "/somebody-asks";
-    servers_.transact({{.is = kind::create, .path = sign}, {.is = kind::remove, .path = sign}},
-                      [this, node](const request_status& status, const std::string&, const node_stat&) {
-                          const std::scoped_lock guard{mutex_};
-                          if (!status.ok() && asked_keeper_ == node) asked_keeper_.clear();
-                      });
 }
 
 void claims::retry_later(const claim_ptr& claim) {

@@ -5,6 +5,7 @@
 #include "base/ended_claims.hpp"
 #include "base/queued_claim.hpp"
 #include "stores/zookeeper/deferred_calls.hpp"
+#include "stores/zookeeper/keepers.hpp"
 #include "stores/zookeeper/line_reader.hpp"
 #include "stores/zookeeper/names.hpp"
 #include "stores/zookeeper/node_claim.hpp"
@@ -67,8 +68,6 @@ private:
     void watch_leavers(const claim_ptr& claim, const line_listing& line);
     void watch_hold(const claim_ptr& claim);
     void watch_holds_later();
-    void listen(const claim_ptr& claim);
-    void ask_keeper(const std::string& line, const std::string& node);
     void retry_later(const claim_ptr& claim);
     spi::grant grant_of(node_claim& claim);
     void expire_unrenewed(spi::time_point now);
@@ -80,13 +79,13 @@ private:
     session& servers_;
     session_keepalive& keepalive_;
     line_reader lines_{names_, servers_};
+    keepers keepers_{servers_};
     std::atomic<bool> closed_{false};
 
     mutable std::mutex mutex_;
     std::unordered_map<claim_id, claim_ptr> claims_;
     std::unordered_multimap<std::string, claim_id> watches_;  // node -> the claims that wait for news of it
     bool watching_holds_ = false;
-    std::string asked_keeper_;  // its node
     // Many: those of all names, and a client can release thousands of locks a second.
     base::ended_claims<std::size_t{1} << 16> released_;
 };

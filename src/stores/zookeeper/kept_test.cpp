@@ -71,6 +71,24 @@ TEST_F(zookeeper_kept, goes_after_a_while_though_nobody_is_told) {
     proxy.cut();
 }
 
+// Its sign comes and goes between the keeper's listing and its watch.
+TEST_F(zookeeper_kept, goes_to_who_asked_before_the_keeper_listened) {
+    tcp_proxy proxy{node().port()};
+    client far{url(proxy.port())};
+    mutex m{far, "n", kept_long()};
+    static_cast<void>(far.acquire("first"));
+    static_cast<void>(other_.acquire("first"));
+    proxy.delay(way::to_server, 300ms);
+    m.lock();
+    EXPECT_EQ(other_.try_acquire("n").reason(), errc::busy);
+    m.unlock();
+    const auto soon = std::chrono::steady_clock::now() + plenty;  // much less than it is kept
+    bool theirs = false;
+    while (!theirs && std::chrono::steady_clock::now() < soon) theirs = static_cast<bool>(other_.try_acquire("n"));
+    EXPECT_TRUE(theirs);
+    proxy.delay(way::to_server, 0ms);
+}
+
 TEST_F(zookeeper_kept, survives_that_the_connection_breaks) {
     tcp_proxy proxy{node().port()};
     client far{url(proxy.port())};

@@ -12,6 +12,7 @@ node_stat stat_of(const Stat* from) {
     if (from == nullptr) return {};
     return {.created = static_cast<std::uint64_t>(from->czxid),
             .changed = static_cast<std::uint64_t>(from->mzxid),
+            .children_changed = static_cast<std::uint64_t>(from->pzxid),
             .session = from->ephemeralOwner,
             .version = from->version};
 }
