@@ -16,6 +16,7 @@
 #include <mortise/watch.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -134,11 +135,17 @@ public:
     // false if the claim has ended (errc::lost) or the store did not answer (`ec` tells why).
     bool renew(std::string_view name, const claim_id& id, std::chrono::nanoseconds lease, std::error_code& ec) noexcept;
 
-    // All locks held in this store by any client, sorted by name. Waits at most `patience` for the answer. start_list
-    // does not wait and calls `done` as start does.
+    // All locks held in this store by any client, sorted by name. Waits at most `patience` for the next of them. start_list
+    // does not wait and calls `done` as start does, after at most `patience`.
     [[nodiscard]] std::vector<held_lock> list();
     [[nodiscard]] std::vector<held_lock> list(std::error_code& ec);
     void start_list(unique_function<void(std::vector<held_lock>, std::error_code)> done);
+
+    // The same for stores with very many: calls `part` with some at a time, in any order, and keeps none of them. A lock that changes hands
+    // meanwhile may be in two parts. After an error there may be more.
+    using some_locks = std::function<void(std::vector<held_lock> some)>;
+    void list_in_parts(const some_locks& part, std::error_code& ec);
+    void list_in_parts(const some_locks& part);
 
     // Calls `changed` with the result of list(), now and after every change, until the handle is destroyed. The store
     // is polled a few times a second, so a lock held only briefly may be missed; held_for and lease_left alone do not

@@ -45,6 +45,10 @@ void store::recall_tokens(const recall_request&, reply<std::optional<token_memor
     done(std::nullopt);
 }
 
+void store::list_part(std::string_view, reply<listing> done) {
+    list(std::move(done));
+}
+
 void store::check(reply<std::vector<finding>> done) {
     done({});
 }

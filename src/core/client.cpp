@@ -26,6 +26,11 @@ std::string store_from_environment() {
     return named != nullptr ? named : "host:";
 }
 
+error not_listed(const std::string& store, std::error_code ec, const std::string& why) {
+    const char* const silent = ec == errc::unreachable ? "it did not answer: " : "";
+    return error(ec, "store " + store + ": " + (why.empty() ? ec.message() : silent + why));
+}
+
 }  // namespace
 
 client::client(std::shared_ptr<core::engine> made)
@@ -113,9 +118,19 @@ std::vector<held_lock> client::list() {
     std::error_code ec;
     std::string why;
     std::vector<held_lock> all = engine_->queries().list(ec, &why);
-    if (!ec) return all;
-    const char* const silent = ec == errc::unreachable ? "it did not answer: " : "";
-    throw error(ec, "store " + store() + ": " + (why.empty() ? ec.message() : silent + why));
+    if (ec) throw not_listed(store(), ec, why);
+    return all;
+}
+
+void client::list_in_parts(const some_locks& part, std::error_code& ec) {
+    engine_->queries().list_in_parts(part, ec);
+}
+
+void client::list_in_parts(const some_locks& part) {
+    std::error_code ec;
+    std::string why;
+    engine_->queries().list_in_parts(part, ec, &why);
+    if (ec) throw not_listed(store(), ec, why);
 }
 
 bool client::renew(std::string_view name, const claim_id& id, std::chrono::nanoseconds lease,

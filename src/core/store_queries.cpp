@@ -1,11 +1,14 @@
 #include "core/store_queries.hpp"
 
 #include "base/limits.hpp"
+#include "base/listed_locks.hpp"
 #include "base/process.hpp"
 
 #include <mortise/error.hpp>
 
+#include <algorithm>
 #include <future>
+#include <iterator>
 #include <memory>
 
 namespace mortise::inline v0::core {
@@ -23,16 +26,37 @@ std::optional<Answer> store_queries::ask_and_wait(Ask&& ask, std::error_code& ec
 }
 
 std::vector<held_lock> store_queries::list(std::error_code& ec, std::string* why) {
+    std::vector<held_lock> all;
+    list_in_parts([&](std::vector<held_lock> some) { std::ranges::move(some, std::back_inserter(all)); }, ec, why);
+    if (ec) return {};
+    base::sort_listed(all);
+    return all;
+}
+
+// A store full of other things answers part after part without a lock: that is no answer either.
+void store_queries::list_in_parts(const std::function<void(std::vector<held_lock>)>& part, std::error_code& ec,
+                                  std::string* why) {
     if (std::string cannot = policy_.cannot_list(); !cannot.empty()) {
         ec = errc::unsupported;
         if (why != nullptr) *why = std::move(cannot);
-        return {};
+        return;
     }
-    auto all = ask_and_wait<spi::listing>([&](auto done) { link_.store.list(std::move(done)); }, ec);
-    if (!all) return {};
-    if (all->failed) ec = all->failed;
-    if (why != nullptr) *why = std::move(all->detail);
-    return std::move(all->holds);
+    std::string from;
+    spi::time_point heard = link_.clock.now();
+    do {
+        auto some = ask_and_wait<spi::listing>([&](auto done) { link_.store.list_part(from, std::move(done)); }, ec);
+        if (some && some->failed) ec = some->failed;
+        if (some && why != nullptr) *why = std::move(some->detail);
+        if (ec) return;
+        from = std::move(some->next);
+        if (!some->holds.empty()) {
+            part(std::move(some->holds));
+            heard = link_.clock.now();
+        } else if (!from.empty() && link_.clock.now() - heard > link_.options.patience) {
+            ec = errc::unreachable;
+            return;
+        }
+    } while (!from.empty());
 }
 
 void store_queries::start_list(unique_function<void(std::vector<held_lock>, std::error_code)> done) {

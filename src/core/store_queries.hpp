@@ -9,6 +9,7 @@
 #include <mortise/finding.hpp>
 #include <mortise/holder.hpp>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ public:
         : policy_(policy), link_(link), replies_(std::move(replies)), host_(std::move(host)) {}
 
     std::vector<held_lock> list(std::error_code& ec, std::string* why = nullptr);
+    void list_in_parts(const std::function<void(std::vector<held_lock>)>& part, std::error_code& ec,
+                       std::string* why = nullptr);
     // The same without waiting: `done` is called exactly once, from any thread, possibly before this returns.
     void start_list(unique_function<void(std::vector<held_lock>, std::error_code)> done);
 

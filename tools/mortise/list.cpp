@@ -21,10 +21,15 @@ using mortise::held_lock;
 
 int list(const request& asked) {
     const auto locks = client_of(asked.settings);
-    const std::vector<held_lock> all = locks->list();
     if (asked.settings.json) {
-        for (const held_lock& one : all) std::cout << as_json(one).text() << "\n";
-    } else if (all.empty()) {
+        locks->list_in_parts([](std::vector<held_lock> some) {
+            std::ranges::sort(some, {}, [](const held_lock& one) -> const std::string& { return one.name; });
+            for (const held_lock& one : some) std::cout << as_json(one).text() << "\n";
+        });
+        return 0;
+    }
+    const std::vector<held_lock> all = locks->list();
+    if (all.empty()) {
         std::cout << "no lock is held in " << plain(locks->store()) << "\n";
     } else {
         const auto width = is_terminal(STDOUT_FILENO) ? std::optional(columns_of(STDOUT_FILENO)) : std::nullopt;
@@ -64,7 +69,8 @@ const verb& list_verb() {
         .notes =
             "Shows for every held lock the holder, the time held, the rest of the lease, the\n"
             "share, the number of waiters and the token. A - means unknown or none. On a\n"
-            "terminal, long names are shortened to fit.\n",
+            "terminal, long names are shortened to fit. Sorted by name; with --json a line\n"
+            "for each as the store tells of it: sorted only if there are few hundred.\n",
         .examples = {"mortise list", "mortise list --json"},
         .perform = &list,
     };

@@ -249,6 +249,7 @@ struct listing {
     std::error_code failed{};  // the store did not answer
     std::vector<listed> holds{};
     std::string detail{};  // why it failed, one line for people
+    std::string next{};    // of a part: where the next one begins, in the store's own words; empty: this was the last
 };
 
 // What a store reports to the core, from any thread, without holding a mutex of its own; never before one of its
@@ -304,6 +305,10 @@ public:
 
     // Lists all held locks, sorted by name.
     virtual void list(reply<listing>) = 0;
+
+    // Lists some of them, in any order, so that a million need not be in memory, nor keep the store busy, all at once. `from`: empty, or
+    // listing::next of the part before. A lock that is held meanwhile is in one of the parts, perhaps in two. The default lists all.
+    virtual void list_part(std::string_view from, reply<listing>);
 
     // Breaks a lock: ends the hold, notifies the holder (events::lost), and makes the next token larger.
     virtual void break_hold(const break_request&, reply<break_answer>) = 0;

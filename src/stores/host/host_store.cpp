@@ -1,6 +1,7 @@
 #include "stores/host/host_store.hpp"
 
 #include "base/grant_words.hpp"
+#include "base/listed_locks.hpp"
 #include "base/text.hpp"
 #include "stores/host/diagnostics.hpp"
 #include "stores/host/host_connection.hpp"
@@ -18,7 +19,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <chrono>
+#include <iterator>
 #include <new>
 #include <set>
 
@@ -46,6 +49,9 @@ constexpr milliseconds release_patience{200};
 // How often a client that only holds makes sure that the files are still in place.
 constexpr std::chrono::seconds watch_every{1};
 
+// Of a list, with the ledger locked: some milliseconds.
+constexpr std::size_t names_at_a_time = 512;
+
 // What this thread saw in its wait slot before it asked for a lock: it must not sleep through a change since then.
 thread_local struct {
     const std::atomic<std::uint32_t>* wait_slot;
@@ -69,6 +75,7 @@ public:
         return lease;
     }
     void list(spi::reply<spi::listing>) override;
+    void list_part(std::string_view from, spi::reply<spi::listing>) override;
     void break_hold(const spi::break_request&, spi::reply<spi::break_answer>) override;
     void check(spi::reply<std::vector<finding>>) override;
     void sleep(spi::sleeper& caller) override;
@@ -76,6 +83,7 @@ public:
     void close() noexcept override;
 
 private:
+    spi::listing part_of_list(std::string_view from);
     void connect(process_slots::urgency when = process_slots::urgency::now);
     void sweep();
 
@@ -334,28 +342,46 @@ bool host_store::repeat_releases() {
 
 void host_store::list(spi::reply<spi::listing> done) {
     spi::listing all;
+    do {
+        spi::listing some = part_of_list(all.next);
+        if (some.failed) return done(std::move(some));
+        std::ranges::move(some.holds, std::back_inserter(all.holds));
+        all.next = std::move(some.next);
+    } while (!all.next.empty());
+    base::sort_listed(all.holds);
+    done(std::move(all));
+}
+
+void host_store::list_part(std::string_view from, spi::reply<spi::listing> done) {
+    done(part_of_list(from));
+}
+
+// The ledger is locked meanwhile, so by a few names at a time.
+spi::listing host_store::part_of_list(std::string_view from) {
+    spi::listing some;
     try {
         const auto records = link_.records_to_read();
-        if (!records) return done(std::move(all));
+        if (!records) return some;
         ledger_access in{*records};
         const auto now = boot_clock::now();
-        in.each([&](block_number n) {
+        std::uint32_t bucket = 0;
+        std::from_chars(from.data(), from.data() + from.size(), bucket);
+        bucket = in.each_of_some(bucket, names_at_a_time, [&](block_number n) {
             const std::string name{in.name(n).text()};
             const named_state state{in, name};
             for (block_number c = state.first_holder(); c != 0; c = state.after(c)) {
                 const base::kept_claim held = state.at(c);
                 if (now < held.ends && !held.idle() && !held.over() && (held.detached || has_owner(*records, state, c)))
-                    all.holds.push_back(
+                    some.holds.push_back(
                         {name, state.describe(c, now), state.capacity(), held.weight, state.waiting(), held.left(now)});
             }
         });
         in.must_be_sound();
-        std::stable_sort(all.holds.begin(), all.holds.end(),
-                         [](const auto& a, const auto& b) { return a.name < b.name; });
+        if (bucket < format::bucket_count) some.next = std::to_string(bucket);
     } catch (const error& e) {
-        all = {.failed = e.code(), .detail = e.what()};
+        some = {.failed = e.code(), .detail = e.what()};
     }
-    done(std::move(all));
+    return some;
 }
 
 void host_store::break_hold(const spi::break_request& which, spi::reply<spi::break_answer> done) {

@@ -117,6 +117,27 @@ bool break_hold(client& locks, const std::string& name, std::uint64_t counter) {
     return broken;
 }
 
+TEST_F(host_store, lists_thousands_part_by_part) {
+    client locks{url_};
+    std::vector<hold> holds;
+    std::vector<std::string> expected;
+    for (int i = 0; i < 3000; ++i) holds.push_back(locks.acquire("n" + std::to_string(i)));
+    for (const hold& one : holds) expected.push_back(one.name());
+    std::ranges::sort(expected);
+    std::vector<std::string> names;
+    for (const spi::listed& one : list(locks).holds) names.push_back(one.name);
+    EXPECT_EQ(names, expected);
+    names.clear();
+    std::size_t parts = 0;
+    locks.list_in_parts([&](const std::vector<held_lock>& some) {
+        ++parts;
+        for (const held_lock& one : some) names.push_back(one.name);
+    });
+    EXPECT_GT(parts, 3u);
+    std::ranges::sort(names);
+    EXPECT_EQ(names, expected);
+}
+
 TEST_F(host_store, lists_what_other_processes_hold_and_wait_for) {
     client locks{url_};
     EXPECT_TRUE(list(locks).holds.empty());

@@ -221,8 +221,13 @@ void ledger_access::unlink(claim_list& from, block_number n) noexcept {
 }
 
 void ledger_access::each(const std::function<void(block_number)>& visit) {
+    each_of_some(0, std::numeric_limits<std::size_t>::max(), visit);
+}
+
+std::uint32_t ledger_access::each_of_some(std::uint32_t bucket, std::size_t so_many,
+                                          const std::function<void(block_number)>& visit) {
     std::vector<block_number> names;
-    for (std::uint32_t bucket = 0; bucket < bucket_count; ++bucket)
+    for (; bucket < bucket_count && names.size() < so_many; ++bucket)
         for (block_number n = file_.buckets()[bucket]; n != 0; n = name(n).next) {
             names.push_back(n);
             if (names.size() > file_.block_count()) broken();
@@ -232,6 +237,7 @@ void ledger_access::each(const std::function<void(block_number)>& visit) {
         if (i % 64 == 0) file_.header().turns.fetch_add(1, std::memory_order_relaxed);  // long, but it makes progress
         visit(names[i]);
     }
+    return bucket;
 }
 
 base::ended_claim& ledger_access::last_end(const claim_id& id) noexcept {

@@ -69,6 +69,9 @@ public:
     void unlink(claim_list& from, block_number claim) noexcept;
 
     void each(const std::function<void(block_number name)>& visit);
+    // Those of whole buckets, from this one on, until there are so many: the bucket after these, or bucket_count.
+    std::uint32_t each_of_some(std::uint32_t bucket, std::size_t so_many,
+                               const std::function<void(block_number name)>& visit);
 
     // Ids that ended recently. Each has one place, which the next id that hashes there overwrites.
     base::ended_claim& last_end(const claim_id& id) noexcept;

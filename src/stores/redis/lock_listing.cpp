@@ -1,5 +1,7 @@
 #include "stores/redis/lock_listing.hpp"
 
+#include "base/listed_locks.hpp"
+#include "base/words.hpp"
 #include "stores/redis/names.hpp"
 
 #include <algorithm>
@@ -10,30 +12,53 @@
 namespace mortise::inline v0::stores::redis {
 namespace {
 
-class lock_listing : public std::enable_shared_from_this<lock_listing> {
+// "MASTER CURSOR": which of the masters, and where its scan goes on.
+struct place {
+    std::size_t master = 0;
+    std::string cursor{"0"};
+
+    static place read(std::string_view text) {
+        place at;
+        if (text.empty()) return at;
+        base::words in{text};
+        at.master = in.number<std::size_t>();
+        at.cursor = in.rest();
+        return at;
+    }
+    std::string text() const { return std::to_string(master) + " " + cursor; }
+};
+
+// One page of a scan, and who holds each of its names: so that what else is asked over this connection waits for a thousand
+// answers at most.
+class page : public std::enable_shared_from_this<page> {
 public:
-    lock_listing(std::string prefix, spi::reply<spi::listing> done)
-        : prefix_(std::move(prefix)), done_(std::move(done)) {}
+    page(std::string prefix, place from, spi::reply<spi::listing> done)
+        : prefix_(std::move(prefix)), at_(std::move(from)), done_(std::move(done)) {}
 
     void begin(const std::shared_ptr<router>& servers) {
         servers->when_known([self = shared_from_this(), servers = servers.get()](const reply& answer) {
             if (answer.failure()) return self->fail(answer);
-            const auto masters = servers->masters();
-            self->open_ += masters.size();
-            for (const auto& one : masters) self->scan(one, "0");
-            self->close_one();
+            self->scan(servers->masters());
         });
     }
 
 private:
-    void scan(const std::shared_ptr<connection>& server, std::string_view cursor) {
+    // If there are fewer masters by now, the last of them has told all.
+    void scan(const std::vector<std::shared_ptr<connection>>& masters) {
+        if (at_.master >= masters.size()) return close_one();
+        const bool last_master = at_.master + 1 == masters.size();
+        const std::shared_ptr<connection>& server = masters[at_.master];
         std::string bytes;
-        append(bytes, {"SCAN", cursor, "MATCH", pattern_of(prefix_), "COUNT", "1000", "TYPE", "hash"});
-        server->send(bytes, [self = shared_from_this(), server](const reply& answer) {
+        append(bytes, {"SCAN", at_.cursor, "MATCH", pattern_of(prefix_), "COUNT", "1000", "TYPE", "hash"});
+        server->send(bytes, [self = shared_from_this(), server, last_master](const reply& answer) {
             if (answer.is != reply::kind::list || answer.items.size() != 2) return self->fail(answer);
+            place& at = self->at_;
+            at.cursor = answer.items[0].text;
+            const bool whole = at.cursor == "0";
+            if (whole) ++at.master;
+            if (!whole || !last_master) self->some_.next = at.text();
             for (const reply& key : answer.items[1].items) self->show(server, key.text);
-            if (answer.items[0].text == "0") return self->close_one();
-            self->scan(server, answer.items[0].text);
+            self->close_one();
         });
     }
     void show(const std::shared_ptr<connection>& server, std::string_view key) {
@@ -48,7 +73,7 @@ private:
             auto holds = read_shown(answer, of);
             {
                 std::scoped_lock guard{self->mutex_};
-                std::move(holds.begin(), holds.end(), std::back_inserter(self->all_.holds));
+                std::ranges::move(holds, std::back_inserter(self->some_.holds));
             }
             self->close_one();
         });
@@ -58,36 +83,62 @@ private:
         const error_reply why = read_error(answer);
         {
             std::scoped_lock guard{mutex_};
-            all_.failed = why.code;
-            all_.detail = why.advice();
+            some_.failed = why.code;
+            some_.detail = why.advice();
         }
         close_one();
     }
     // One of the requests under way is done; the last one completes.
     void close_one() {
-        spi::reply<spi::listing> done;
         {
             std::scoped_lock guard{mutex_};
             if (--open_ > 0) return;
-            done = std::move(done_);
         }
-        std::stable_sort(all_.holds.begin(), all_.holds.end(),
-                         [](const auto& a, const auto& b) { return a.name < b.name; });
-        if (all_.failed) all_.holds.clear();
-        done(std::move(all_));
+        if (some_.failed) some_.holds.clear();
+        done_(std::move(some_));
     }
 
     const std::string prefix_;
+    place at_;
     std::mutex mutex_;
-    spi::listing all_;
+    spi::listing some_;
     std::size_t open_ = 1;
+    spi::reply<spi::listing> done_;
+};
+
+// Page after page. A scan may come to a name twice.
+class whole_list : public std::enable_shared_from_this<whole_list> {
+public:
+    whole_list(std::string prefix, std::shared_ptr<router> servers, spi::reply<spi::listing> done)
+        : prefix_(std::move(prefix)), servers_(std::move(servers)), done_(std::move(done)) {}
+
+    void go_on() {
+        list_some_locks(prefix_, servers_, all_.next, [self = shared_from_this()](spi::listing some) {
+            if (some.failed) return self->done_(std::move(some));
+            std::ranges::move(some.holds, std::back_inserter(self->all_.holds));
+            self->all_.next = std::move(some.next);
+            if (!self->all_.next.empty()) return self->go_on();
+            base::sort_listed(self->all_.holds);
+            self->done_(std::move(self->all_));
+        });
+    }
+
+private:
+    const std::string prefix_;
+    const std::shared_ptr<router> servers_;
+    spi::listing all_;
     spi::reply<spi::listing> done_;
 };
 
 }  // namespace
 
+void list_some_locks(const std::string& prefix, const std::shared_ptr<router>& servers, std::string_view from,
+                     spi::reply<spi::listing> done) {
+    std::make_shared<page>(prefix, place::read(from), std::move(done))->begin(servers);
+}
+
 void list_locks(const std::string& prefix, const std::shared_ptr<router>& servers, spi::reply<spi::listing> done) {
-    std::make_shared<lock_listing>(prefix, std::move(done))->begin(servers);
+    std::make_shared<whole_list>(prefix, servers, std::move(done))->go_on();
 }
 
 }  // namespace mortise::inline v0::stores::redis

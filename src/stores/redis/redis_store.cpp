@@ -48,6 +48,9 @@ public:
     }
     void release(std::string_view name, const claim_id&, spi::reply<spi::release_answer>) override;
     void list(spi::reply<spi::listing> done) override { list_locks(settings_.prefix, servers_, std::move(done)); }
+    void list_part(std::string_view from, spi::reply<spi::listing> done) override {
+        list_some_locks(settings_.prefix, servers_, from, std::move(done));
+    }
     void break_hold(const spi::break_request&, spi::reply<spi::break_answer>) override;
     void raise_token(const spi::raise_request&, spi::reply<spi::raise_answer>) override;
     void recall_tokens(const spi::recall_request&, spi::reply<std::optional<spi::token_memory>>) override;

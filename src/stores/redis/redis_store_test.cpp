@@ -1,8 +1,12 @@
 // Many threads on one connection: each gets the answers to its own questions.
 #include "stores/redis/servers/suite.hpp"
 
+#include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -37,6 +41,26 @@ TEST_F(redis_store_test, nobody_gets_the_answer_to_anothers_question) {
             }
         });
     for (std::thread& one : crew) one.join();
+}
+
+TEST_F(redis_store_test, lists_thousands_part_by_part) {
+    client locks{url()};
+    std::vector<hold> holds;
+    std::vector<std::string> expected;
+    for (int i = 0; i < 3000; ++i) holds.push_back(locks.acquire("n" + std::to_string(i)));
+    for (const hold& one : holds) expected.push_back(one.name());
+    std::ranges::sort(expected);
+    std::vector<std::string> names;
+    for (const held_lock& one : locks.list()) names.push_back(one.name);
+    EXPECT_EQ(names, expected);
+    std::size_t largest = 0;
+    std::set<std::string> seen;
+    locks.list_in_parts([&](const std::vector<held_lock>& some) {
+        largest = std::max(largest, some.size());
+        for (const held_lock& one : some) seen.insert(one.name);
+    });
+    EXPECT_LT(largest, 2000u) << "so that others are not kept waiting";
+    EXPECT_EQ(seen, std::set<std::string>(expected.begin(), expected.end()));
 }
 
 }  // namespace
