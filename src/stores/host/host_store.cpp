@@ -131,10 +131,7 @@ void host_store::connect(process_slots::urgency when) {
 
 // Ends the claims of processes that have died and removes their pipes. If the ledger is busy, another client will.
 void host_store::sweep() {
-    try {
-        for (const auto& [name, out] : reap_all(link_.records(), release_patience)) notify(name, out);
-    } catch (const temporary_error&) {
-    }
+    for (const auto& [name, out] : reap_all(link_.records(), release_patience)) notify(name, out);
     link_.pipes().remove_those_of_the_dead(link_.records().slots());
 }
 
@@ -290,10 +287,10 @@ void host_store::renew(std::span<const spi::renewal> due, spi::reply<std::vector
     for (const spi::renewal& one : due) {
         try {
             connect();
-            answers.push_back(
-                with(one.name, 0, short_patience, [&](named_state& state, base::instant at, base::effects& out) {
-                    return state.renew(one.id, one.lease, at, out);
-                }));
+            answers.push_back(with(one.name, ours_.block_of(one.id), short_patience,
+                                   [&](named_state& state, base::instant at, base::effects& out) {
+                                       return state.renew(one.id, one.lease, at, out);
+                                   }));
         } catch (const std::exception&) {
             answers.push_back(spi::renewal_answer::unknown);
         }

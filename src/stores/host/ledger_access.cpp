@@ -162,6 +162,15 @@ void ledger_access::free(block_number n) noexcept {
     freed_ = true;
 }
 
+// Where a claim is, its name is.
+block_number ledger_access::find(std::string_view text, block_number hint) noexcept {
+    const claim_block* const there = claim_at(hint);
+    const block_head* const of = there != nullptr ? file_.block_at(there->of) : nullptr;
+    const bool found =
+        of != nullptr && of->kind == block_head::name && static_cast<const name_block*>(of)->text() == text;
+    return found && sound() ? there->of : find(text);
+}
+
 block_number ledger_access::find(std::string_view text) noexcept {
     block_number n = bucket_of(file_, text);
     for (std::uint32_t met = 0; n != 0 && name(n).text() != text; n = name(n).next)

@@ -60,6 +60,8 @@ public:
     block_number allocate(std::uint32_t kind);
     void free(block_number n) noexcept;
 
+    // `hint`: where a claim on it may be, or may have been.
+    block_number find(std::string_view text, block_number hint) noexcept;
     block_number find(std::string_view name) noexcept;
     block_number add(std::string_view name);
     void remove(block_number name) noexcept;  // it has no claims any more

@@ -13,7 +13,7 @@ spi::time_point at_count(std::int64_t n) noexcept {
 }  // namespace
 
 named_state::named_state(ledger_access& in, std::string_view name, block_number hint)
-    : in_(in), at_(in.find(name)), hint_(hint), text_(name) {}
+    : in_(in), at_(in.find(name, hint)), hint_(hint), text_(name) {}
 
 void named_state::finish() noexcept {
     if (at_ != 0 && idle()) {

@@ -45,6 +45,12 @@ auto own_claims::find(const claim_id& id) -> std::optional<own_claim> {
     return it == all_.end() ? std::nullopt : std::optional{it->second};
 }
 
+block_number own_claims::block_of(const claim_id& id) {
+    std::scoped_lock guard{mutex_};
+    const auto it = all_.find(id);
+    return it == all_.end() ? 0 : it->second.block;
+}
+
 auto own_claims::forget(const claim_id& id) -> std::optional<own_claim> {
     std::scoped_lock guard{mutex_};
     const auto it = all_.find(id);

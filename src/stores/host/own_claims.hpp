@@ -37,6 +37,7 @@ public:
     bool note(const spi::claim_request& wanted, block_number block, bool waits, const spi::grant& given);
     bool stops_waiting(const claim_id& id, const spi::grant& given);  // true: it did wait
     std::optional<own_claim> find(const claim_id& id);
+    block_number block_of(const claim_id& id);  // 0: it is none of ours
     std::optional<own_claim> forget(const claim_id& id);
 
     found all();

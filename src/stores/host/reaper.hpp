@@ -21,7 +21,8 @@ bool is_alive(const ledger& in, session_id owner) noexcept;
 bool has_owner(const ledger& in, const named_state& state, block_number claim) noexcept;
 
 // In the whole ledger, for a client that connects; returns the effects on others, by name. If there are many clients only some are
-// checked: each check makes the kernel search all process slots, and those that block somebody are found anyhow.
+// checked: each check makes the kernel search all process slots. If the ledger is busy, only some names are. Those that block
+// somebody are found anyhow.
 std::vector<std::pair<std::string, base::effects>> reap_all(ledger& in, std::chrono::milliseconds at_most);
 
 // The claims on one name that may block others: those that hold, and the first in the queue. Returns the sessions they belonged

@@ -4,7 +4,11 @@
 #include "base/words.hpp"
 #include "stores/redis/names.hpp"
 
+#include <mortise/error.hpp>
+
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <iterator>
 #include <mutex>
 #include <utility>
@@ -12,8 +16,17 @@
 namespace mortise::inline v0::stores::redis {
 namespace {
 
-// "MASTER CURSOR": which of the masters, and where its scan goes on.
+using connections = std::vector<std::shared_ptr<connection>>;
+
+std::uint64_t mark_of(const connections& all) {
+    std::uint64_t mark = 0;
+    for (const auto& one : all) mark = mark * 31 + std::hash<const void*>{}(one.get());
+    return mark;
+}
+
+// "MARK MASTER CURSOR": of these masters, which one, and where its scan goes on.
 struct place {
+    std::uint64_t mark = 0;
     std::size_t master = 0;
     std::string cursor{"0"};
 
@@ -21,11 +34,12 @@ struct place {
         place at;
         if (text.empty()) return at;
         base::words in{text};
+        at.mark = in.number<std::uint64_t>();
         at.master = in.number<std::size_t>();
         at.cursor = in.rest();
         return at;
     }
-    std::string text() const { return std::to_string(master) + " " + cursor; }
+    std::string text() const { return std::to_string(mark) + " " + std::to_string(master) + " " + cursor; }
 };
 
 // One page of a scan, and who holds each of its names: so that what else is asked over this connection waits for a thousand
@@ -35,17 +49,21 @@ public:
     page(std::string prefix, place from, spi::reply<spi::listing> done)
         : prefix_(std::move(prefix)), at_(std::move(from)), done_(std::move(done)) {}
 
-    void begin(const std::shared_ptr<router>& servers) {
-        servers->when_known([self = shared_from_this(), servers = servers.get()](const reply& answer) {
+    void begin(const std::shared_ptr<router>& by) {
+        by->when_known([self = shared_from_this(), by = by.get()](const reply& answer) {
             if (answer.failure()) return self->fail(answer);
-            self->scan(servers->masters());
+            self->scan(by->masters());
         });
     }
 
 private:
-    // If there are fewer masters by now, the last of them has told all.
-    void scan(const std::vector<std::shared_ptr<connection>>& masters) {
-        if (at_.master >= masters.size()) return close_one();
+    void scan(const connections& masters) {
+        if (at_.mark != 0 && at_.mark != mark_of(masters)) {
+            some_.failed = errc::unreachable;
+            some_.detail = "the masters of the cluster changed while their locks were listed; list them again";
+        }
+        at_.mark = mark_of(masters);
+        if (some_.failed || at_.master >= masters.size()) return close_one();
         const bool last_master = at_.master + 1 == masters.size();
         const std::shared_ptr<connection>& server = masters[at_.master];
         std::string bytes;
