@@ -26,10 +26,26 @@ std::vector<std::int64_t> moments_of(const std::vector<bool>& kinds, const evide
     return found;
 }
 
+// From the beginning of each to when it had happened. On a busy machine that takes a while: a server that evicts does so at each of the
+// commands that make it.
+std::vector<excuses::spell> spells_of(const std::vector<bool>& kinds, const evidence& seen) {
+    std::map<std::uint64_t, std::int64_t> begun;
+    std::vector<excuses::spell> found;
+    for (const record& one : seen.all.records) {
+        if (one.what != act::fault || one.value < 1 || one.value > kinds.size() || !kinds[one.value - 1]) continue;
+        if (one.is == phase::invoke)
+            begun[one.op] = one.at;
+        else if (const auto it = begun.find(one.op); it != begun.end())
+            found.push_back({it->second, one.at});
+    }
+    return found;
+}
+
 excuses excuses_in(const evidence& seen) {
     // What a server is made of may outlive its first process, answer a release, and end without having kept it.
     return {.moments = moments_of(seen.forgetting, seen, {act::fault}),
-            .releases = moments_of(seen.forgetting_releases, seen, {act::fault, act::heal})};
+            .releases = moments_of(seen.forgetting_releases, seen, {act::fault, act::heal}),
+            .spells = spells_of(seen.forgetting, seen)};
 }
 
 void tally(const evidence& seen, campaign_result& result) {

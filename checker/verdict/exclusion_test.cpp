@@ -129,6 +129,18 @@ TEST(timed_exclusion, excuses_what_the_store_forgot_and_nothing_else) {
     EXPECT_EQ(timed_exclusion(run.holds(), {{5, 55}}).count, 1U);
 }
 
+TEST(timed_exclusion, excuses_what_was_granted_while_the_store_forgot_again_and_again) {
+    written_history run;
+    run.hold(1, 10, 20, 60, 1);
+    run.hold(2, 30, 50, 60, 2);
+    const excuses forgetful{.spells = {{5, 55}}};
+    EXPECT_EQ(timed_exclusion(run.holds(), forgetful).excused, 1U);
+    const excuses before{.spells = {{1, 9}}};
+    EXPECT_EQ(timed_exclusion(run.holds(), before).count, 1U);
+    const excuses after{.spells = {{51, 70}}};
+    EXPECT_EQ(timed_exclusion(run.holds(), after).count, 1U);
+}
+
 TEST(timed_exclusion, excuses_also_who_hears_late_of_a_grant_that_the_store_forgot) {
     written_history run;
     run.hold(1, 10, 55, 60, 1);

@@ -14,7 +14,9 @@ bool any_between(const std::vector<std::int64_t>& moments, std::int64_t from, st
 }  // namespace
 
 bool excuses::between(std::int64_t from, std::int64_t to) const noexcept {
-    return any_between(moments, from, to);
+    return any_between(moments, from, to) || std::any_of(spells.begin(), spells.end(), [&](const spell& one) {
+               return one.begun <= to && from <= one.over;
+           });
 }
 
 bool excuses::of_a_release(std::int64_t from, std::int64_t to) const noexcept {

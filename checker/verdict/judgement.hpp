@@ -35,8 +35,14 @@ struct judgement {
 // When the store's own promise of exclusion ended: it lost its memory, its clock was set, an operator broke a lock. A lock that was
 // granted before such a moment may be granted again after it. Tokens must rise all the same.
 struct excuses {
+    struct spell {
+        std::int64_t begun;
+        std::int64_t over;
+    };
+
     std::vector<std::int64_t> moments{};   // by time
     std::vector<std::int64_t> releases{};  // when it may have forgotten releases, and nothing else
+    std::vector<spell> spells{};  // while it may have forgotten again and again, also what it granted meanwhile
 
     bool between(std::int64_t from, std::int64_t to) const noexcept;
     bool of_a_release(std::int64_t from, std::int64_t to) const noexcept;

@@ -16,7 +16,7 @@ inline void sort_listed(std::vector<held_lock>& all) {
         return a.name == b.name && a.holder.token == b.holder.token && a.holder.token.counter() != 0;
     };
     std::ranges::stable_sort(all, {}, [](const held_lock& one) { return std::tie(one.name, one.holder.token); });
-    all.erase(std::ranges::unique(all, same).begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end(), same), all.end());
 }
 
 }  // namespace mortise::inline v0::base
