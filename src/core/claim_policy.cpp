@@ -1,5 +1,6 @@
 #include "core/claim_policy.hpp"
 
+#include "base/kinds.hpp"
 #include "base/limits.hpp"
 #include "base/spare_blocks.hpp"
 #include "base/text.hpp"
@@ -50,10 +51,10 @@ std::optional<refusal> claim_policy::not_promised(const claim& wanted) const {
         return cannot("detached claims (kept_by::lease); use kept_by::process");
     if (o.lease && !promises_.leases) return cannot("leases; leave claim_options::lease unset");
     if (o.keep && *o.keep != keep::off() && !may_keep(wanted))
-        return refuse(
-            errc::invalid_option, wanted.name,
-            "only an exclusive claim is kept (claim_options::keep), with order::any, renew::on, hand_over::on, "
-            "kept_by::process and client_options::hand_over_turns above 1");
+        return refuse(errc::invalid_option, wanted.name,
+                      "only an exclusive claim or a read is kept (claim_options::keep), with order::any, renew::on, "
+                      "hand_over::on, "
+                      "kept_by::process and client_options::hand_over_turns above 1");
     if (keep_of(wanted) != keep::off() && !promises_.keeps)
         return cannot("to say that somebody else asks for a lock that is kept (keep::idle); use keep::off()");
     if (durability_of(o) > 0 && !promises_.replicas) return cannot("to wait for replicas (durability::wait)");
@@ -84,11 +85,17 @@ unsigned claim_policy::durability_of(const claim_options& o) const {
     return o.durability.value_or(options_.durability).replicas;
 }
 
-// What may be handed over inside the process may be kept by it.
+// Handed over inside the process.
+bool claim_policy::may_share(const claim& wanted) const {
+    return may_keep(wanted) && wanted.exclusive();
+}
+
+// What may be handed over inside the process may be kept by it; and so may a read.
 bool claim_policy::may_keep(const claim& wanted) const {
     const claim_options& o = wanted.options;
     return options_.hand_over_turns > 1 && o.hand_over == hand_over::on && o.order == order::any &&
-           wanted.weight == wanted.capacity && o.renew == renew::on && o.kept_by == kept_by::process;
+           (wanted.exclusive() || base::reads(wanted.capacity, wanted.weight)) && o.renew == renew::on &&
+           o.kept_by == kept_by::process;
 }
 
 mortise::keep claim_policy::keep_of(const claim& wanted) const {
@@ -123,7 +130,7 @@ settled_claim claim_policy::settled(claim& wanted) const {
     terms.lazy = o.release == release_mode::lazy;
     terms.renewed = o.renew == renew::on;
     terms.detached = o.kept_by == kept_by::lease;
-    terms.shareable = may_keep(wanted);
+    terms.shareable = may_share(wanted);
     const auto kept = std::chrono::ceil<std::chrono::milliseconds>(keep_of(wanted).idle_for);
     terms.keep_ms = static_cast<std::uint16_t>(kept.count());
     return {std::move(made), o.stop.take()};

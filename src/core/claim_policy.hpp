@@ -60,6 +60,7 @@ private:
     std::optional<refusal> not_promised(const claim& wanted) const;
     std::optional<spi::duration> lease_of(const claim_options& o) const;
     unsigned durability_of(const claim_options& o) const;
+    bool may_share(const claim& wanted) const;
     bool may_keep(const claim& wanted) const;
     mortise::keep keep_of(const claim& wanted) const;
     spi::duration margin_of(spi::duration lease) const;

@@ -15,7 +15,8 @@
 // unlock comes to the table.
 //
 // A store across a network has no such word. If it says when somebody else asks (spi::grant::told), the cohort has a word of its
-// own, which nobody else sees; it is kept for a while only, and until the store says so.
+// own, which nobody else sees; it is kept for a while only, and until the store says so. So may be one of a reader, though no other
+// call joins it.
 //
 // These are data, guarded by the mutex of the table's shard; only what valid(), keep() and take_again() read is atomic. The
 // table decides.

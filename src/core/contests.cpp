@@ -21,7 +21,9 @@ void contests::note(const claim_terms& t, spi::time_point now) noexcept {
 }
 
 bool contests::would_keep(const cohort& c, spi::time_point now) const noexcept {
-    if (c.terms.keep_ms == 0 || !c.shareable || c.line.empty() || c.line.front()->waiting->owner == 0) return false;
+    if (c.terms.keep_ms == 0 || c.line.empty() || c.line.front()->waiting->owner == 0) return false;
+    if (c.shareable != c.terms.shareable || c.instead_of)
+        return false;  // other options than those of its name, or an exchange
     const contest& last = latest_[place_of(c.terms)];
     return last.name_hash != c.terms.name_hash || now >= last.until;
 }

@@ -1,5 +1,6 @@
 #include "locks/owned_lock.hpp"
 
+#include "base/kinds.hpp"
 #include "core/engine.hpp"
 #include "locks/unlock_error.hpp"
 
@@ -27,6 +28,34 @@ bool lock_reply::or_busy(std::error_code& ec) const noexcept {
     return !code;
 }
 
+kept_frames::kept_frames(std::uint32_t capacity)
+    : reads_(base::reads(capacity, 1) ? std::make_unique<std::array<kept_frame, most_reads>>() : nullptr) {}
+
+kept_frames::places::places(kept_frames& of, core::owner_key owner, bool whole) noexcept
+    : of_(of),
+      at_(owner),
+      left_(whole       ? 1
+            : of.reads_ ? most_reads
+                        : 0),
+      whole_(whole) {}
+
+kept_frame* kept_frames::places::next() noexcept {
+    if (left_ == 0) return nullptr;
+    --left_;
+    return whole_ ? &of_.whole_ : &(*of_.reads_)[at_++ % most_reads];
+}
+
+void kept_frames::put(loose_frame fresh, core::owner_key owner, bool whole) {
+    places all{*this, owner, whole};
+    while (kept_frame* const place = fresh ? all.next() : nullptr) fresh = place->put(std::move(fresh));
+}
+
+void kept_frames::close() noexcept {
+    whole_.close();
+    if (!reads_) return;
+    for (kept_frame& one : *reads_) one.close();
+}
+
 owned_lock::owned_lock(client& locks, std::string_view name, claim_options options, std::uint32_t capacity,
                        nesting when_held)
     : engine_(core::access::engine_of(locks)),
@@ -37,7 +66,8 @@ owned_lock::owned_lock(client& locks, std::string_view name, claim_options optio
           engine_->policy().check(claim_);
           return settled(capacity);
       }()),
-      hashed_name_(claim_.name, settled_.terms->name_hash) {}
+      hashed_name_(claim_.name, settled_.terms->name_hash),
+      kept_(std::make_shared<kept_frames>(capacity)) {}
 
 owned_lock::~owned_lock() {
     if (engine_->forked()) {
@@ -51,7 +81,7 @@ owned_lock::~owned_lock() {
 lock_reply owned_lock::lock(core::owner_key owner, wait_for wait, std::uint32_t weight) {
     if (engine_->forked()) return refuse(errc::forked);
     if (core::reentry::frame* frame = frames_->find(hashed_name_, owner)) return enter_again(*frame);
-    if (weight == claim_.capacity && take_again(owner)) return {};
+    if (take_again(owner, weight)) return {};
     const core::called_by by{owner, frames_.get()};
     attempt got =
         weight == claim_.capacity ? engine_->acquire(settled_, wait, by) : engine_->acquire(settled(weight), wait, by);
@@ -61,15 +91,19 @@ lock_reply owned_lock::lock(core::owner_key owner, wait_for wait, std::uint32_t 
     return {};
 }
 
-// Without a request: the grant that the last unlock kept.
-bool owned_lock::take_again(core::owner_key owner) {
-    if (settled_.stop.stop_requested()) return false;
-    core::reentry::loose_frame kept = kept_->take();
-    if (!kept) return false;
-    if (!engine_->take_again(*core::claimant::of(kept->at.hold))) return false;
-    kept->at.depth = 1;
-    frames_->insert(hashed_name_, owner, std::move(kept));
-    return true;
+// Without a request: a grant that an unlock kept. What can no longer be taken is released.
+bool owned_lock::take_again(core::owner_key owner, std::uint32_t weight) {
+    const bool whole = weight == claim_.capacity;
+    if ((!whole && !base::reads(claim_.capacity, weight)) || settled_.stop.stop_requested()) return false;
+    kept_frames::places all{*kept_, owner, whole};
+    while (kept_frame* const place = all.next()) {
+        core::reentry::loose_frame kept = place->take();
+        if (!kept || !engine_->take_again(*core::claimant::of(kept->at.hold))) continue;
+        kept->at.depth = 1;
+        frames_->insert(hashed_name_, owner, std::move(kept));
+        return true;
+    }
+    return false;
 }
 
 lock_reply owned_lock::exchange(core::owner_key owner, wait_for wait, std::uint32_t weight,
@@ -178,9 +212,10 @@ std::error_code owned_lock::unlock(core::owner_key owner) noexcept {
     }
     core::reentry::frame& last = left.last->at;
     if (last.through == this) {
-        const std::shared_ptr<kept_frame> kept = kept_;
+        const std::shared_ptr<kept_frames> kept = kept_;
+        const bool whole = last.weight == claim_.capacity;
         if (engine_->keep(*core::claimant::of(last.hold))) {  // from here on this object may be gone
-            kept->put(std::move(left.last));
+            kept->put(std::move(left.last), owner, whole);
             return {};
         }
         inside_.fetch_sub(1, std::memory_order_relaxed);

@@ -10,8 +10,10 @@
 #include <mortise/error.hpp>
 #include <mortise/hold.hpp>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -67,6 +69,36 @@ private:
     std::atomic<core::reentry::entry*> frame_{nullptr};
 };
 
+// All that the unlocks of a lock kept: one grant of the whole, and of a shared_mutex as many reads as were inside together, up to
+// a limit.
+class kept_frames {
+public:
+    using loose_frame = kept_frame::loose_frame;
+
+    explicit kept_frames(std::uint32_t capacity);
+    // The next place at which to look for what this owner may take; null after the last. Each thread begins at one of its own.
+    class places {
+    public:
+        places(kept_frames& of, core::owner_key owner, bool whole) noexcept;
+        kept_frame* next() noexcept;
+
+    private:
+        kept_frames& of_;
+        std::size_t at_;
+        std::size_t left_;
+        bool whole_;
+    };
+    // What there is no place for is released.
+    void put(loose_frame fresh, core::owner_key owner, bool whole);
+    void close() noexcept;
+
+private:
+    static constexpr std::size_t most_reads = 16;
+
+    kept_frame whole_;
+    const std::unique_ptr<std::array<kept_frame, most_reads>> reads_;
+};
+
 class owned_lock {
 public:
     using wait_for = std::optional<std::chrono::nanoseconds>;  // none: for ever
@@ -106,7 +138,7 @@ public:
     bool try_or_report(core::owner_key owner, std::error_code& ec) { return lock(owner, wait_for{0}).or_busy(ec); }
 
 private:
-    bool take_again(core::owner_key owner);
+    bool take_again(core::owner_key owner, std::uint32_t weight);
     lock_reply enter_again(core::reentry::frame& frame);
     lock_reply refuse(errc why, const std::string& what = {}) const;
     lock_call call(std::uint32_t weight, const wait_options& how) const;
@@ -121,7 +153,7 @@ private:
     const core::settled_claim settled_;             // of claim_, with the whole capacity
     const core::reentry::hashed_name hashed_name_;  // of claim_.name
     std::atomic<int> inside_{0};                    // no fewer than the frames first locked through this object
-    const std::shared_ptr<kept_frame> kept_ = std::make_shared<kept_frame>();
+    const std::shared_ptr<kept_frames> kept_;
 };
 
 }  // namespace mortise::inline v0::locks

@@ -1,5 +1,6 @@
 // A client keeps an idle lock for a while (claim_options::keep) on a store that has no word for it, and gives it up when the store
 // says that somebody else asks.
+#include "base/kinds.hpp"
 #include "fleet.hpp"
 #include "support/announcing_store.hpp"
 #include "support/seeds.hpp"
@@ -8,10 +9,13 @@
 #include <mortise/mutex.hpp>
 #include <mortise/shared_mutex.hpp>
 
+#include <barrier>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -48,6 +52,16 @@ protected:
         EXPECT_TRUE(m.hold().valid());
         std::error_code ec;
         m.unlock(ec);
+        EXPECT_FALSE(ec);
+        return mine;
+    }
+
+    static token once_reading(shared_mutex& m) {
+        EXPECT_TRUE(m.try_lock_shared());
+        const token mine = m.hold().token();
+        EXPECT_TRUE(m.hold().valid());
+        std::error_code ec;
+        m.unlock_shared(ec);
         EXPECT_FALSE(ec);
         return mine;
     }
@@ -289,6 +303,93 @@ TEST_F(kept_idle, makes_room_for_a_reader_and_a_fair_one_of_its_own_client) {
     mutex fair{mine.locks, "y", {.order = order::fifo}};
     const token first = once(plain);
     EXPECT_GT(once(fair), first);
+}
+
+TEST_F(kept_idle, reads_are_taken_again_without_a_request) {
+    shared_mutex m{mine.locks, "x"};
+    shared_mutex theirs{other.locks, "x"};
+    const token first = once_reading(m);
+    const token second = once_reading(theirs);
+    EXPECT_GT(second, first) << "a grant of its own";
+    for (std::uint64_t turn = 1; turn <= 100; ++turn) {
+        EXPECT_EQ(once_reading(m), token::of(first.counter(), turn));
+        EXPECT_EQ(once_reading(theirs), token::of(second.counter(), turn));
+        world.advance(10ms);
+    }
+    EXPECT_EQ(asked(mine), 1u);
+    EXPECT_EQ(asked(other), 1u);
+    EXPECT_EQ(names->told, 0u) << "they do not disturb each other";
+    world.advance(51ms);
+    EXPECT_TRUE(world.empty());
+}
+
+TEST_F(kept_idle, reads_go_to_a_writer_who_waits) {
+    shared_mutex m{mine.locks, "x"};
+    shared_mutex theirs{other.locks, "x"};
+    once_reading(m);
+    once_reading(theirs);
+    ASSERT_TRUE(theirs.try_lock_shared());
+    constexpr std::uint32_t whole = base::shared_capacity;
+    call writes(mine.locks, claim{.name = "x", .capacity = whole, .weight = whole, .options = {.wait = 1min}});
+    world.settle();
+    EXPECT_FALSE(writes.answered()) << "somebody reads";
+    EXPECT_EQ(names->told, 2u);
+    theirs.unlock_shared();
+    world.settle();
+    ASSERT_TRUE(writes.granted());
+    EXPECT_TRUE(writes.hold().valid());
+    EXPECT_FALSE(m.try_lock_shared());
+    EXPECT_FALSE(theirs.try_lock_shared());
+}
+
+TEST_F(kept_idle, reads_go_to_a_writer_who_does_not_wait) {
+    shared_mutex ours{mine.locks, "x"};
+    shared_mutex theirs{other.locks, "x"};
+    once_reading(ours);
+    once_reading(theirs);
+    once(theirs);  // its own read went, too
+    once_reading(theirs);
+    EXPECT_EQ(other.net->calls(verb::claim), 4u) << "a contested lock is not kept";
+}
+
+TEST_F(kept_idle, as_many_reads_as_were_inside_together) {
+    shared_mutex m{mine.locks, "x"};
+    const auto together = [&] {
+        std::vector<std::thread> readers;
+        std::barrier inside{20};
+        std::mutex one_by_one;  // the clock of this world is for one thread
+        for (int i = 0; i < 20; ++i)
+            readers.emplace_back([&] {
+                {
+                    const std::scoped_lock guard{one_by_one};
+                    EXPECT_TRUE(m.try_lock_shared());
+                }
+                inside.arrive_and_wait();
+                const std::scoped_lock guard{one_by_one};
+                EXPECT_TRUE(m.hold().valid());
+                m.unlock_shared();
+            });
+        for (std::thread& one : readers) one.join();
+    };
+    together();
+    world.settle();
+    EXPECT_EQ(mine.net->calls(verb::claim), 20u);
+    EXPECT_EQ(mine.net->calls(verb::release), 4u) << "more than there is room for";
+    together();
+    EXPECT_EQ(mine.net->calls(verb::claim), 24u);
+    world.advance(51ms);
+    EXPECT_TRUE(world.empty());
+}
+
+TEST_F(kept_idle, a_kept_read_is_not_what_a_writer_takes) {
+    shared_mutex m{mine.locks, "x"};
+    once_reading(m);
+    EXPECT_TRUE(m.try_lock()) << "its own client's read goes";
+    EXPECT_EQ(mine.net->calls(verb::release), 1u);
+    m.unlock();
+    EXPECT_TRUE(m.try_lock_upgradeable());
+    m.unlock_upgradeable();
+    EXPECT_EQ(mine.net->calls(verb::release), 3u) << "neither is kept: it was contested, and that is no read";
 }
 
 TEST_F(kept_idle, is_what_an_option_says) {

@@ -16,7 +16,7 @@ class announcing_store;
 
 // Who keeps what, for all clients of a test. One thread.
 struct kept_names {
-    std::map<std::string, std::pair<announcing_store*, claim_id>, std::less<>> by_name;
+    std::multimap<std::string, std::pair<announcing_store*, claim_id>, std::less<>> by_name;
     bool silent = false;    // nobody is told
     bool says_kept = true;  // to those who are refused
     unsigned told = 0;
@@ -39,11 +39,13 @@ public:
         spi::claim_request without = asked;
         without.keeps = false;
         store_wrapper::claim(without, [this, name = std::string(asked.name), id = asked.id, keeps = asked.keeps_idle,
+                                       alone = asked.weight == asked.capacity,
                                        done = std::move(done)](spi::claim_answer answer) mutable {
             if (answer.is == granted) {
                 answer.grant.told = keeps;
+                if (alone) all_->by_name.erase(name);
                 if (keeps) {
-                    all_->by_name[name] = {this, id};
+                    all_->by_name.emplace(name, std::pair{this, id});
                     if (const auto first = std::exchange(all_->before_an_answer, nullptr)) first();
                 }
             } else if (answer.is == queued || answer.is == busy) {
@@ -53,21 +55,21 @@ public:
         });
     }
     void release(std::string_view name, const claim_id& id, spi::reply<spi::release_answer> done) override {
-        const auto it = all_->by_name.find(name);
-        if (it != all_->by_name.end() && it->second.second == id) all_->by_name.erase(it);
+        std::erase_if(all_->by_name, [&](const auto& one) { return one.second.second == id; });
         store_wrapper::release(name, id, std::move(done));
     }
 
 private:
     // Whether somebody may keep it.
     bool announce(const std::string& name) {
-        const auto it = all_->by_name.find(name);
-        if (it == all_->by_name.end()) return false;
-        if (all_->silent) return true;
-        const auto [keeper, id] = it->second;
-        ++all_->told;
-        keeper->wanted(name, id);
-        return true;
+        const auto [first, last] = all_->by_name.equal_range(name);
+        const std::multimap keepers(first, last);  // who is told may let go at once
+        if (all_->silent) return !keepers.empty();
+        for (const auto& [_, one] : keepers) {
+            ++all_->told;
+            one.first->wanted(name, one.second);
+        }
+        return !keepers.empty();
     }
 
     const std::shared_ptr<kept_names> all_;

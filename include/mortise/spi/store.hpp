@@ -134,7 +134,8 @@ struct grant {
     // Of an exclusive claim that `keeps`: what the client may keep it by. None: it may not.
     grant_word* word = nullptr;
 
-    // Of an exclusive claim that `keeps_idle`, granted at once: nobody waits, and events::wanted tells when somebody asks.
+    // Of a claim that `keeps_idle`, granted at once: nobody waits, and events::wanted tells when somebody asks who does not fit
+    // beside it.
     bool told = false;
 };
 

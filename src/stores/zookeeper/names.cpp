@@ -1,5 +1,6 @@
 #include "stores/zookeeper/names.hpp"
 
+#include "base/kinds.hpp"
 #include "base/percent.hpp"
 
 #include <algorithm>
@@ -23,8 +24,6 @@ std::optional<claim_id> id_in(std::string_view hex) {
     if (!high || !low) return std::nullopt;
     return claim_id{{*high, *low}};
 }
-
-constexpr std::uint32_t shared_capacity = std::uint32_t{1} << 31;  // of a shared_mutex
 
 // 8-4-4-4-12 digits.
 std::string uuid_of(const claim_id& id) {
@@ -110,8 +109,8 @@ std::optional<node_name> read_curator(std::string_view name) {
     const auto id = before.starts_with("_c_") ? id_in_uuid(before.substr(3, 36)) : std::nullopt;
     node_name one{std::string(name), {.id = id.value_or(claim_id{{0, unsigned_number}})}, unsigned_number};
     one.entry.arrived = unsigned_number;
-    one.entry.capacity = reads || writes ? shared_capacity : 1;
-    one.entry.weight = writes ? shared_capacity : 1;
+    one.entry.capacity = reads || writes ? base::shared_capacity : 1;
+    one.entry.weight = writes ? base::shared_capacity : 1;
     return one;
 }
 
@@ -137,7 +136,8 @@ std::string naming::objection(std::string_view name, const base::line_entry& cla
             return "with protocol=curator a name is a path, like orders/17: no empty element, no . and no ..";
     if (closed.starts_with("/zookeeper/") && root_.empty()) return "/zookeeper is reserved for the servers";
     const bool mutex = claim.capacity == 1;
-    const bool shared = claim.capacity == shared_capacity && (claim.weight == 1 || claim.weight == shared_capacity);
+    const bool shared = base::reads(claim.capacity, claim.weight) ||
+                        (claim.capacity == base::shared_capacity && claim.weight == base::shared_capacity);
     if (!mutex && !shared) return "protocol=curator has mutexes and read-write locks only";
     return {};
 }
