@@ -3,8 +3,13 @@
 #include "stores/redis/servers/suite.hpp"
 
 #include <mortise/mutex.hpp>
+#include <mortise/shared_mutex.hpp>
 
+#include <memory>
 #include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -28,6 +33,12 @@ protected:
         return m.hold().token();
     }
 
+    static token once_reading(shared_mutex& m) {
+        const std::shared_lock reading{m};
+        EXPECT_TRUE(m.hold().valid());
+        return m.hold().token();
+    }
+
     client mine_{url()};
     client other_{url()};
 };
@@ -39,6 +50,44 @@ TEST_F(redis_kept, asks_nothing_while_nobody_else_does) {
     for (std::uint64_t turn = 1; turn <= 500; ++turn) EXPECT_EQ(once(m), token::of(first.counter(), turn));
     EXPECT_EQ(calls_of("evalsha"), before);
     ASSERT_EQ(held("x").size(), 1u) << "to everybody else it is held";
+}
+
+TEST_F(redis_kept, reads_ask_nothing_while_nobody_writes) {
+    shared_mutex ours{mine_, "x", kept_long()};
+    shared_mutex theirs{other_, "x", kept_long()};
+    const token mine = once_reading(ours);
+    const token his = once_reading(theirs);
+    const auto before = calls_of("evalsha");
+    for (std::uint64_t turn = 1; turn <= 500; ++turn) {
+        EXPECT_EQ(once_reading(ours), token::of(mine.counter(), turn));
+        EXPECT_EQ(once_reading(theirs), token::of(his.counter(), turn));
+    }
+    EXPECT_EQ(calls_of("evalsha"), before);
+    EXPECT_EQ(held("x").size(), 2u);
+}
+
+// The script that tells all keepers of a crowd finds them whether the record lists them or not.
+TEST_F(redis_kept, reads_of_a_crowd_go_to_a_writer) {
+    for (const std::size_t crowd : {std::size_t{2}, std::size_t{3}, std::size_t{100}}) {
+        std::vector<std::unique_ptr<shared_mutex>> all;
+        std::vector<hold> never_kept;
+        const std::string name = "x" + std::to_string(crowd);
+        shared_mutex plain{other_, name};
+        never_kept.push_back(plain.acquire_shared());
+        for (std::size_t i = 0; i < crowd; ++i) {
+            all.push_back(std::make_unique<shared_mutex>(i % 2 == 0 ? mine_ : other_, name, kept_long()));
+            once_reading(*all.back());
+        }
+        EXPECT_EQ(held(name).size(), crowd + 1);
+        never_kept.clear();
+        client writer{url()};
+        shared_mutex m{writer, name};
+        EXPECT_TRUE(m.try_lock_for(30s));
+        m.unlock();
+        EXPECT_TRUE(held(name).empty());
+        EXPECT_TRUE(all.front()->try_lock());
+        all.front()->unlock();
+    }
 }
 
 TEST_F(redis_kept, goes_after_a_while_though_nobody_is_told) {

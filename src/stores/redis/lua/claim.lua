@@ -25,6 +25,23 @@ local function granted(h)
   return struct.pack(FORMAT('VERDICT GRANT'), 'G', GRANT_with{counter = h.counter, lease = h.lease, left = h.ends - now})
 end
 
+-- Whether this hold may be idle; then its client is told that somebody asks.
+local function tell_keeper(id, h)
+  if not may_be_idle(h.rest) then return false end
+  redis.pcall('PUBLISH', told.channel .. client_of(h.rest), struct.pack(FORMAT('VERDICT ID c0'), 'W', id, key))
+  return true
+end
+
+-- Of the first or only hold that is in the way, or of all of them. Whoever comes later finds that all have been told.
+local function tell_keepers(first, h, place)
+  if s.held == 1 then return tell_keeper(first, h) end
+  local any = false
+  if place == 1 and get('k') then
+    for _, one in ipairs(holders()) do any = tell_keeper(one[1], one[2]) or any end
+  end
+  return any
+end
+
 -- `own`: a hold of the same claim, which does not block it.
 local function standing(verdict, place, own)
   local free_in, blocker = -1, ''
@@ -33,10 +50,7 @@ local function standing(verdict, place, own)
     if first == own then first = string.sub(s.oldest, ID_size + 1, 2 * ID_size) end
     local h = first ~= '' and holder(first)
     if h then
-      if string.sub(h.rest, OWNER_at_kept, OWNER_to_kept) == 'k' then  -- it may be idle
-        redis.pcall('PUBLISH', told.channel .. client_of(h.rest), struct.pack(FORMAT('VERDICT ID c0'), 'W', first, key))
-        if verdict == 'B' then verdict = 'K' end
-      end
+      if tell_keepers(first, h, place) and verdict == 'B' then verdict = 'K' end
       blocker = struct.pack(FORMAT('BLOCKER c0'), BLOCKER_with{counter = h.counter, held_for = math.max(now - h.since, 0)},
         string.sub(h.rest, OWNER_size + 1))
     end

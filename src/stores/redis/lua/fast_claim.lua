@@ -26,6 +26,7 @@ do
       local before = HEAD_size + ended  -- bytes before the holder
       local inside = waiting == 0 or #head > before + kept
       if held > 0 and now < next_end and claimed == capacity and kept > 0 and flags % 2 == 1
+          and (held == 1 or waiting > 0 or not call('HGET', key, 'k'))
           and (waiting > 0 or used + weight > capacity) and (waiting < IN_HEAD and #head < 1000 or not inside)
           and (held == 1 and inside or not call('HGET', key, 'h' .. id)
             and not call('HGET', key, 'w' .. id)) then

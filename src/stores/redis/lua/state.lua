@@ -13,6 +13,7 @@
 --   q<number>    a waiter, if there are many: WAITER, rest. What it replaces is blank if it replaces nothing
 --   w<id>        the number of that waiter; numbers run from `front` to `back`, with gaps
 --   c<client>    until when a waiting client counts as alive, once it has sent a heartbeat
+--   k            there are several holders, and one of them, or one that was with them, may be kept while it is idle
 --
 --   rest         OWNER: r if the core renews it, else -; client; k if it is kept while it is idle. Then as text: pid, length of
 --                host, host and label
@@ -193,6 +194,7 @@ local function read_waiter(record)
 end
 local function write_waiter(w) return struct.pack(FORMAT('WAITER'), w.WAITER_fields) .. w.rest end
 local function client_of(rest) return string.sub(rest, OWNER_at_client, OWNER_to_client) end
+local function may_be_idle(rest) return string.sub(rest, OWNER_at_kept, OWNER_to_kept) == 'k' end
 local function renewed(rest) return string.sub(rest, OWNER_at_renewed, OWNER_to_renewed) == 'r' end
 
 local function holder(id)
@@ -240,6 +242,10 @@ local function hold(id, weight, lease, ends, rest)
   set('h' .. id, write_holder(h))
   if #s.oldest == ID_size * s.held and s.held < LISTED then s.oldest = s.oldest .. id end
   s.used, s.held = s.used + weight, s.held + 1
+  if s.held > 1 and (may_be_idle(rest) or s.held == 2 and may_be_idle(holder(string.sub(s.oldest, 1, ID_size)).rest))
+      and not get('k') then
+    set('k', '1')
+  end
   if s.next_end == 0 or ends < s.next_end then s.next_end = ends end
   dirty = true
   return h
@@ -256,6 +262,7 @@ local function remove(id, h)
   elseif s.oldest == '' then
     list_holders(holders())
   end
+  if s.held == 1 and get('k') then set('k', false) end
   dirty = true
 end
 
@@ -383,7 +390,7 @@ local function settle(told)
       end
     end
     list_holders(left)
-    if s.held > 1 then s.next_end = math.min(s.next_end, now + LOOK) end
+    if s.held > 1 then s.next_end = math.min(s.next_end, now + LOOK) elseif get('k') then set('k', false) end
     dirty = true
   end
   if s.waiting > 0 then grant_next(told) end
