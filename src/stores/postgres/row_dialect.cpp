@@ -162,6 +162,7 @@ DECLARE
     s record;
     m record;
     n bigint := 9223372036854775807;
+    keeper record;
     fits boolean;
     granted bigint := CASE WHEN p_only & 2 = 2 THEN 3 ELSE 1 END;
 BEGIN
@@ -196,8 +197,11 @@ BEGIN
         fits := coalesce(p_instead IS NULL AND NOT s.swapping AND s.used + p_weight <= p_capacity
             AND coalesce(s.room, p_capacity) = p_capacity, false);
         IF NOT fits AND NOT s.granted THEN locked := set_config('synchronous_commit', 'off', true); END IF;
-        PERFORM @tell(h.session, 'k', h.id, '') FROM (SELECT c.session, c.id, c.confirmed FROM @claims c
-            WHERE c.name = p_name AND c.swaps = 0 ORDER BY c.stands LIMIT 1) h WHERE h.confirmed = 3;  -- alone, so the first
+        FOR keeper IN SELECT c.session, c.id, c.confirmed FROM @claims c WHERE NOT fits AND c.name = p_name AND c.swaps = 0
+            ORDER BY c.stands LOOP
+            EXIT WHEN keeper.confirmed = 0;
+            IF keeper.confirmed = 3 THEN PERFORM @tell(keeper.session, 'k', keeper.id, ''); END IF;
+        END LOOP;
     END IF;
     IF fits OR p_only & 1 = 0 THEN
         seq := nextval('@seq');
@@ -214,7 +218,7 @@ BEGIN
 END $$;
 
 -- The same for a client that keeps it while it is idle. A routine of its own: where it is missing, the schema is made anew.
-CREATE OR REPLACE FUNCTION @enter_kept(p_name bytea, p_id bytea, p_session bigint, p_capacity bigint, p_weight bigint,
+CREATE OR REPLACE FUNCTION @enter_keeping(p_name bytea, p_id bytea, p_session bigint, p_capacity bigint, p_weight bigint,
     p_instead bytea, p_only bigint, p_lease bigint, p_grace bigint, p_trusted bigint, p_host bytea, p_pid bigint, p_label bytea,
     p_most bigint)
 RETURNS TABLE (seq bigint, stands bigint, place bigint, id bytea, capacity bigint, weight bigint, instead_of bytea,
@@ -486,7 +490,7 @@ sql::row_dialect row_dialect_in(const std::string& schema_name) {
         "($1::bytea, $2::bytea, $3::bigint, $4::bigint, $5::bigint, $6::bytea, $7::bigint, $8::bigint, $9::bigint, "
         "$10::bigint, $11::bytea, $12::bigint, $13::bytea, $14::bigint)";
     is.enter = made("SELECT * FROM @enter" + std::string(of_enter));
-    is.enter_kept = made("SELECT * FROM @enter_kept" + std::string(of_enter));
+    is.enter_keeping = made("SELECT * FROM @enter_keeping" + std::string(of_enter));
     is.look = made("SELECT * FROM @look($1::bytea, $2::bytea, $3::bigint, $4::bigint, $5::bigint)");
     is.confirm = made("SELECT @confirm($1::bytea, $2::bigint)");
     is.leave = made("SELECT * FROM @leave($1::bytea, $2::bytea, $3::bigint)");

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -141,9 +142,33 @@ TEST_F(postgres_row, a_lock_that_is_kept_costs_nothing_while_nobody_else_asks) {
     EXPECT_EQ(ask(row), written);
 }
 
+TEST_F(postgres_row, reads_that_are_kept_cost_nothing_while_nobody_writes) {
+    client locks{url()};
+    client others{url()};
+    const claim_options kept_long{.lease = 10min, .keep = keep::idle(60s)};
+    shared_mutex ours{locks, "n", kept_long};
+    shared_mutex theirs{others, "n", kept_long};
+    const auto read = [](shared_mutex& m) {
+        const std::shared_lock reading{m};
+        EXPECT_TRUE(m.hold().valid());
+        return m.hold().token();
+    };
+    const token mine = read(ours);
+    const token his = read(theirs);
+    const std::string rows = "SELECT string_agg(concat_ws(' ', xmin, confirmed), ', ') FROM " + schema_ + ".row_claims";
+    const std::string written = ask(rows);
+    for (std::uint64_t turn = 1; turn <= 500; ++turn) {
+        EXPECT_EQ(read(ours), token::of(mine.counter(), turn));
+        EXPECT_EQ(read(theirs), token::of(his.counter(), turn));
+    }
+    EXPECT_EQ(ask(rows), written);
+    EXPECT_TRUE(theirs.try_lock_for(30s)) << "both have heard of it";
+    theirs.unlock();
+}
+
 TEST_F(postgres_row, a_schema_without_routines_for_kept_locks_is_made_anew) {
     EXPECT_TRUE(client{url()}.try_acquire("n"));
-    ask("DROP FUNCTION " + schema_ + ".row_enter_kept");
+    ask("DROP FUNCTION " + schema_ + ".row_enter_keeping");
     client locks{url()};
     mutex m{locks, "n", {.keep = keep::idle(60s)}};
     once(m);

@@ -310,7 +310,7 @@ void row_claims::enter(const row_claim_ptr& claim, const action& what, deferred_
     const ticket of = what.ticket;
     if (!claim->machine.entry_sent(of)) return run(claim, claim->machine.failed(of, fate::not_done, {}), later);
     claim->confirmed = claim->pushed = claim->told = false;
-    const statement& how = claim->keeps ? parts_->dialect.enter_kept : parts_->dialect.enter;
+    const statement& how = claim->keeps ? parts_->dialect.enter_keeping : parts_->dialect.enter;
     ask(claim, of, how, enter_values(*parts_, *claim, what.how != where::at_end), later,
         [claim, of, sent = parts_->context.clock.now()](row_claims& self, const result& answer, deferred_calls& after) {
             self.line_read(claim, of, near_rows, answer, sent, after);
@@ -344,7 +344,8 @@ void row_claims::line_read(const row_claim_ptr& claim, ticket of, std::int64_t m
         claim->counted_from = sent;
     }
     claim->told = mine != nullptr && mine->kept;
-    claim->behind_keeper = mine == nullptr && !line->entries.empty() && line->entries.front().kept;
+    claim->behind_keeper = mine == nullptr && std::any_of(line->entries.begin(), line->entries.end(),
+                                                          [](const row_entry& e) { return e.kept; });
     const auto view = view_of(*claim, *line, [this](const claim_id& id) {
         const row_claim_ptr other = known(id);
         return other && other->machine.leaves();

@@ -35,8 +35,8 @@ struct row_dialect {
     // name, id, session, capacity, weight, instead_of, only if it holds, lease, grace, trusted, host, pid, label, most rows
     statement enter{};
     // The same of a claim that its client keeps while it is idle; if the server can notify. Where such a one holds, `confirmed` is 3,
-    // and its client was told that this claim asks.
-    statement enter_kept{};
+    // and its client was told that this claim asks, unless both may hold.
+    statement enter_keeping{};
     statement look{};     // name, id, session, lease, most rows
     statement confirm{};  // id, lease: its number, or 0
     // name, records, session. A record is an id and its mark, 16 and 8 bytes: if the mark is positive the id cannot enter for so
