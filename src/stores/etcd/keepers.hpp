@@ -2,6 +2,9 @@
 //
 //   waits      it writes its key into the folder, which the keeper watches
 //   does not   it writes no key; it touches the keeper's, which is in the same folder
+//
+// Whoever keeps a read does not mind others who come to read. Each who keeps one watches the folder, so to touch the latest of
+// their keys is to tell all of them.
 #pragma once
 
 #include "stores/etcd/claim_table.hpp"
@@ -21,7 +24,8 @@ public:
 
     // Whether it may be kept: nobody else was in the line when it came. With the table's mutex held, as is the next.
     static bool may_keep(const claim_record& claim);
-    // Of a line that a claim has no place in: its only entry, if a client keeps that.
+    // Of a line that a claim has no place in: its only entry, if a client keeps that; or if all of them read, the latest that a
+    // client keeps.
     static const stored_claim* keeper_in(const line_snapshot& found);
 
     // From its grant on, tells the core when anybody asks for it.

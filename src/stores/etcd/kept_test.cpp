@@ -4,9 +4,11 @@
 
 #include <mortise/error.hpp>
 #include <mortise/mutex.hpp>
+#include <mortise/shared_mutex.hpp>
 
 #include <future>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 
@@ -34,6 +36,12 @@ protected:
         return m.hold().token();
     }
 
+    static token once_reading(shared_mutex& m) {
+        const std::shared_lock reading{m};
+        EXPECT_TRUE(m.hold().valid());
+        return m.hold().token();
+    }
+
     // What stands below the prefix, with its revisions.
     std::string all_keys() const {
         const std::string said = all().member(0).command("get --prefix --write-out=fields '" + prefix_ + "/'");
@@ -51,6 +59,36 @@ TEST_F(etcd_kept, costs_nothing_while_nobody_else_asks) {
     EXPECT_THAT(before, ::testing::HasSubstr(" keeps"));
     for (std::uint64_t turn = 1; turn <= 500; ++turn) EXPECT_EQ(once(m), token::of(first.counter(), turn));
     EXPECT_EQ(all_keys(), before);
+}
+
+TEST_F(etcd_kept, reads_cost_nothing_while_nobody_writes) {
+    shared_mutex ours{mine_, "n", kept_long()};
+    shared_mutex theirs{other_, "n", kept_long()};
+    const token mine = once_reading(ours);
+    const token his = once_reading(theirs);
+    const std::string before = all_keys();
+    for (std::uint64_t turn = 1; turn <= 500; ++turn) {
+        EXPECT_EQ(once_reading(ours), token::of(mine.counter(), turn));
+        EXPECT_EQ(once_reading(theirs), token::of(his.counter(), turn));
+    }
+    EXPECT_EQ(all_keys(), before);
+    client third{url()};
+    shared_mutex writes{third, "n"};
+    EXPECT_TRUE(writes.try_lock_for(30s));
+    EXPECT_EQ(keys_of(prefix_), 1u) << "its own";
+    writes.unlock();
+}
+
+// Who does not wait touches one key, and all who keep one hear of it.
+TEST_F(etcd_kept, reads_of_several_go_to_a_writer_who_does_not_wait) {
+    shared_mutex ours{mine_, "n", kept_long()};
+    shared_mutex theirs{other_, "n", kept_long()};
+    once_reading(ours);
+    once_reading(theirs);
+    client third{url()};
+    shared_mutex writes{third, "n"};
+    EXPECT_TRUE(eventually([&] { return writes.try_lock(); }));
+    writes.unlock();
 }
 
 TEST_F(etcd_kept, in_use_leaves_nothing_of_those_who_did_not_wait) {

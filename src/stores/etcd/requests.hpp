@@ -1,6 +1,7 @@
 // What is asked of etcd, and what its answers mean. Pure: no connection, no clock.
 #pragma once
 
+#include "base/kinds.hpp"
 #include "base/line.hpp"
 #include "stores/etcd/names.hpp"
 #include "stores/etcd/rpc.hpp"
@@ -43,6 +44,10 @@ struct stored_claim {
     std::string key{};  // these are not in the value
     std::int64_t lease = 0;
     std::int64_t modified = 0;
+
+    bool reads() const noexcept {  // and replaces nothing
+        return base::reads(at.capacity, at.weight) && at.instead_of == claim_id{};
+    }
 
     std::string value() const;
     bool read_value(std::string_view text);  // false: it is not one of ours

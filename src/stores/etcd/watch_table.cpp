@@ -20,12 +20,12 @@ constexpr milliseconds young_for{200};
 
 watch_table::number watch_table::wait(std::string key, std::int64_t read_at, begins how, spi::duration look, told then,
                                       spi::time_point now, actions& out) {
-    return add(std::move(key), false, read_at, how, look, std::move(then), now, out);
+    return add(std::move(key), false, {0, read_at, writes::all, std::move(then)}, how, look, now, out);
 }
 
-watch_table::number watch_table::wait_for_writes(std::string folder, std::int64_t read_at, told then,
+watch_table::number watch_table::wait_for_writes(std::string folder, std::int64_t read_at, writes which, told then,
                                                  spi::time_point now, actions& out) {
-    return add(std::move(folder), true, read_at, begins::there, {}, std::move(then), now, out);
+    return add(std::move(folder), true, {0, read_at, which, std::move(then)}, begins::there, {}, now, out);
 }
 
 bool watch_table::is_folder(number which) const {
@@ -33,25 +33,26 @@ bool watch_table::is_folder(number which) const {
     return it != all_.end() && it->second.is_folder;
 }
 
-watch_table::number watch_table::add(std::string key, bool is_folder, std::int64_t read_at, begins how,
-                                     spi::duration look, told then, spi::time_point now, actions& out) {
+watch_table::number watch_table::add(std::string key, bool is_folder, waiter waits, begins how, spi::duration look,
+                                     spi::time_point now, actions& out) {
     const auto [at, fresh] = by_key_.try_emplace(std::move(key), 0);
     if (fresh) {
         at->second = ++last_;
-        const std::int64_t from = how == begins::now ? 0 : read_at + 1;
+        const std::int64_t from = how == begins::now ? 0 : waits.read_at + 1;
         all_[at->second] = {.key = at->first, .from = from, .is_folder = is_folder};
         out.begin.push_back({at->second, at->first, from, is_folder});
     }
     watched_key& one = all_[at->second];
     if (one.idle) idle_.erase(*std::exchange(one.idle, std::nullopt));
-    if (one.since && (read_at < *one.since || read_at < one.happened)) {
-        out.tell.push_back(std::move(then));
+    if (one.since && (waits.read_at < *one.since || waits.read_at < waits.counted(one.happened))) {
+        out.tell.push_back(std::move(waits.then));
         rest(one, at->second, now, out);
         return 0;
     }
     const number waiting = ++last_;
     one.waiting.push_back(waiting);
-    waiters_[waiting] = {at->second, read_at, std::move(then)};
+    waits.on = at->second;
+    waiters_[waiting] = std::move(waits);
     const bool young = !one.since || now < one.created + young_for;
     if (young && look > spi::duration::zero()) out.look_at = now + look;
     return waiting;
@@ -101,14 +102,15 @@ watch_table::actions watch_table::created(number which, std::int64_t revision, s
     return out;
 }
 
-watch_table::actions watch_table::happened(number which, std::int64_t revision, spi::time_point now) {
+watch_table::actions watch_table::happened(number which, latest at, spi::time_point now) {
     actions out;
     const auto it = all_.find(which);
     if (it == all_.end()) return out;
     watched_key& one = it->second;
-    one.happened = std::max(one.happened, revision);
+    one.happened.any = std::max(one.happened.any, at.any);
+    one.happened.but_of_readers = std::max(one.happened.but_of_readers, at.but_of_readers);
     tell(
-        one, which, [&](const waiter& each) { return each.read_at < revision; }, now, out);
+        one, which, [&](const waiter& each) { return each.read_at < each.counted(at); }, now, out);
     return out;
 }
 

@@ -50,15 +50,23 @@ public:
     // young; zero: never.
     number wait(std::string key, std::int64_t read_at, begins how, spi::duration look, told then, spi::time_point now,
                 actions& out);
-    // Tells once, when anything was written in the folder since that revision or may have been.
-    number wait_for_writes(std::string folder, std::int64_t read_at, told then, spi::time_point now, actions& out);
+    // Tells once, when anything was written in the folder since that revision or may have been; or anything but keys of readers who
+    // came to read.
+    enum class writes { all, but_of_readers };
+    number wait_for_writes(std::string folder, std::int64_t read_at, writes which, told then, spi::time_point now,
+                           actions& out);
     actions forget(number waiting, spi::time_point now);
     actions look_again(number waiting, spi::time_point now);
 
     // What etcd says of a watch.
     actions created(number which, std::int64_t revision, spi::time_point now);
-    actions happened(number which, std::int64_t revision, spi::time_point now);  // what is waited for
-    actions cancelled(number which);                                             // compacted away, or refused
+    // What is waited for: the latest, and the latest that is more than a reader who came.
+    struct latest {
+        std::int64_t any = 0;
+        std::int64_t but_of_readers = 0;
+    };
+    actions happened(number which, latest at, spi::time_point now);
+    actions cancelled(number which);  // compacted away, or refused
 
     actions reopened();  // on a new stream, which has no watches
     actions sweep(spi::time_point now);
@@ -73,7 +81,7 @@ private:
         bool is_folder = false;
         std::optional<std::int64_t> since{};  // it tells all that is younger than this
         spi::time_point created{};
-        std::int64_t happened = 0;  // the last time
+        latest happened{};
         std::vector<number> waiting{};
         spi::time_point idle_since{};
         std::optional<std::list<number>::iterator> idle{};
@@ -81,11 +89,16 @@ private:
     struct waiter {
         number on;
         std::int64_t read_at;
+        writes which;
         told then;
+
+        std::int64_t counted(const latest& at) const noexcept {
+            return which == writes::all ? at.any : at.but_of_readers;
+        }
     };
 
-    number add(std::string key, bool is_folder, std::int64_t read_at, begins how, spi::duration look, told then,
-               spi::time_point now, actions& out);
+    number add(std::string key, bool is_folder, waiter waits, begins how, spi::duration look, spi::time_point now,
+               actions& out);
     template <class Which>
     void tell(watched_key& one, number which, Which of_those, spi::time_point now, actions& out);
     void rest(watched_key& one, number which, spi::time_point now, actions& out);

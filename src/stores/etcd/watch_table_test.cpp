@@ -45,9 +45,9 @@ TEST_F(etcd_watch_table, tell_of_a_key_that_goes_after_it_was_read) {
     EXPECT_EQ(begun_.back().from, 0);
     act(all_.created(last_begun(), 10, now_));
     EXPECT_THAT(told_, IsEmpty());
-    act(all_.happened(last_begun(), 12, now_));
+    act(all_.happened(last_begun(), {12, 12}, now_));
     EXPECT_THAT(told_, ElementsAre(10));
-    act(all_.happened(last_begun(), 15, now_));
+    act(all_.happened(last_begun(), {15, 15}, now_));
     EXPECT_THAT(told_, ElementsAre(10)) << "once";
 }
 
@@ -63,17 +63,17 @@ TEST_F(etcd_watch_table, begin_in_the_past_if_they_are_asked_to) {
     EXPECT_EQ(begun_.back().from, 11);
     act(all_.created(last_begun(), 20, now_));
     EXPECT_THAT(told_, IsEmpty()) << "etcd will say what happened since";
-    act(all_.happened(last_begun(), 15, now_));
+    act(all_.happened(last_begun(), {15, 15}, now_));
     EXPECT_THAT(told_, ElementsAre(10));
 }
 
 TEST_F(etcd_watch_table, are_used_again_and_know_what_happened_meanwhile) {
     wait("k", 10);
     act(all_.created(last_begun(), 10, now_));
-    act(all_.happened(last_begun(), 12, now_));
+    act(all_.happened(last_begun(), {12, 12}, now_));
     wait("k", 14);
     EXPECT_THAT(told_, ElementsAre(10));
-    act(all_.happened(last_begun(), 16, now_));
+    act(all_.happened(last_begun(), {16, 16}, now_));
     EXPECT_THAT(told_, ElementsAre(10, 14));
     EXPECT_EQ(wait("k", 15), 0) << "that was deleted after it was read";
     EXPECT_EQ(wait("k", 9), 0) << "of that nothing is known";
@@ -86,7 +86,7 @@ TEST_F(etcd_watch_table, do_not_tell_of_what_was_deleted_before_it_was_read) {
     wait("k", 10);
     act(all_.created(last_begun(), 10, now_));
     wait("k", 14);
-    act(all_.happened(last_begun(), 12, now_));
+    act(all_.happened(last_begun(), {12, 12}, now_));
     EXPECT_THAT(told_, ElementsAre(10)) << "the other one saw it in line again";
 }
 
@@ -135,7 +135,7 @@ TEST_F(etcd_watch_table, on_a_new_stream_miss_nothing) {
         act(all_.created(one.which, 30, now_));
     }
     EXPECT_THAT(told_, ElementsAre(11));
-    for (const auto& one : begun_) act(all_.happened(one.which, 11, now_));
+    for (const auto& one : begun_) act(all_.happened(one.which, {11, 11}, now_));
     EXPECT_THAT(told_, ElementsAre(11, 10));
 }
 
@@ -157,7 +157,7 @@ TEST_F(etcd_watch_table, let_who_is_next_look_again_while_they_are_young) {
 TEST_F(etcd_watch_table, of_folders_tell_of_writes_also_of_those_before_the_watch_began) {
     watch_table::actions out;
     const auto tells = [this] { told_.push_back(0); };
-    all_.wait_for_writes("f/", 10, tells, now_, out);
+    all_.wait_for_writes("f/", 10, watch_table::writes::all, tells, now_, out);
     ASSERT_THAT(out.begin, SizeIs(1));
     EXPECT_EQ(out.begin.front().from, 11) << "what is older concerns nobody";
     EXPECT_TRUE(out.begin.front().is_folder);
@@ -165,15 +165,38 @@ TEST_F(etcd_watch_table, of_folders_tell_of_writes_also_of_those_before_the_watc
     EXPECT_TRUE(all_.is_folder(folder));
     act(all_.created(folder, 15, now_));
     EXPECT_THAT(told_, IsEmpty()) << "etcd sends what was written since";
-    act(all_.happened(folder, 12, now_));
+    act(all_.happened(folder, {12, 12}, now_));
     EXPECT_THAT(told_, ElementsAre(0));
     wait("f/k", 16);
     EXPECT_FALSE(all_.is_folder(last_begun()));
     watch_table::actions again;
-    all_.wait_for_writes("f/", 11, tells, now_, again);
+    all_.wait_for_writes("f/", 11, watch_table::writes::all, tells, now_, again);
     EXPECT_THAT(again.begin, IsEmpty());
     act(std::move(again));
     EXPECT_THAT(told_, ElementsAre(0, 0)) << "at once: something was written meanwhile";
+}
+
+TEST_F(etcd_watch_table, of_folders_do_not_tell_who_reads_of_others_who_came_to_read) {
+    using writes = watch_table::writes;
+    watch_table::actions out;
+    all_.wait_for_writes(
+        "f/", 10, writes::but_of_readers, [this] { told_.push_back(1); }, now_, out);
+    all_.wait_for_writes(
+        "f/", 10, writes::all, [this] { told_.push_back(2); }, now_, out);
+    const number folder = out.begin.front().which;
+    act(all_.created(folder, 10, now_));
+    act(all_.happened(folder, {.any = 12}, now_));
+    EXPECT_THAT(told_, ElementsAre(2));
+    watch_table::actions later;
+    all_.wait_for_writes(
+        "f/", 11, writes::but_of_readers, [this] { told_.push_back(3); }, now_, later);
+    EXPECT_THAT(later.tell, IsEmpty()) << "what was written since does not concern it";
+    act(all_.happened(folder, {.any = 14, .but_of_readers = 13}, now_));
+    EXPECT_THAT(told_, ElementsAre(2, 1, 3));
+    all_.wait_for_writes(
+        "f/", 12, writes::but_of_readers, [this] { told_.push_back(4); }, now_, later);
+    act(std::move(later));
+    EXPECT_THAT(told_, ElementsAre(2, 1, 3, 4)) << "this does";
 }
 
 }  // namespace

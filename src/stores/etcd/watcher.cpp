@@ -12,6 +12,12 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds swept_after{500};
 
+// Its key was written for the first time, and it waits for no place of its own client.
+bool is_a_reader_who_came(const rpc::key_value& key) {
+    stored_claim came;
+    return key.create_revision == key.mod_revision && came.read_value(key.value) && came.reads();
+}
+
 }  // namespace
 
 watcher::watcher(std::shared_ptr<members> cluster, spi::clock& clock)
@@ -39,10 +45,11 @@ watcher::number watcher::watch(std::string key, std::int64_t read_at, begins how
     return made;
 }
 
-watcher::number watcher::watch_for_writes(std::string folder, std::int64_t read_at, unique_function<void()> told) {
+watcher::number watcher::watch_for_writes(std::string folder, std::int64_t read_at, watch_table::writes which,
+                                          unique_function<void()> told) {
     watch_table::actions next;
     lock held{mutex_};
-    const number made = all_.wait_for_writes(std::move(folder), read_at, std::move(told), clock_.now(), next);
+    const number made = all_.wait_for_writes(std::move(folder), read_at, which, std::move(told), clock_.now(), next);
     act(std::move(held), std::move(next));
     return made;
 }
@@ -117,11 +124,14 @@ void watcher::heard(const std::string& message) {
     }
     watch_table::actions next;
     if (reply.created) next = all_.created(reply.watch_id, reply.revision, clock_.now());
-    std::int64_t last = 0;
+    watch_table::latest last;
     const bool of_folder = all_.is_folder(reply.watch_id);
-    for (const rpc::event& one : reply.events)
-        if (one.deleted != of_folder) last = std::max(last, one.kv.mod_revision);
-    if (last != 0) next = all_.happened(reply.watch_id, last, clock_.now());
+    for (const rpc::event& one : reply.events) {
+        if (one.deleted == of_folder) continue;
+        last.any = std::max(last.any, one.kv.mod_revision);
+        if (!is_a_reader_who_came(one.kv)) last.but_of_readers = std::max(last.but_of_readers, one.kv.mod_revision);
+    }
+    if (last.any != 0) next = all_.happened(reply.watch_id, last, clock_.now());
     act(std::move(held), std::move(next));
 }
 

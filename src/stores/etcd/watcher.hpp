@@ -27,7 +27,8 @@ public:
     // See watch_table::wait().
     number watch(std::string key, std::int64_t read_at, begins how, spi::duration look, unique_function<void()> told);
     // See watch_table::wait_for_writes().
-    number watch_for_writes(std::string folder, std::int64_t read_at, unique_function<void()> told);
+    number watch_for_writes(std::string folder, std::int64_t read_at, watch_table::writes which,
+                            unique_function<void()> told);
     void cancel(number waiting);
 
 private:
