@@ -53,7 +53,7 @@ what the library says of itself.
   --no-excuses     what a store forgot counts too: lost data of Redis, KILL of a connection that is a lock
   --clock-shim FILE  build/tests/libwall_clock_shim.so: wall clocks jump, of processes and of Redlock's servers
   --only FAULT     no fault but this one, or these, with ; between them; another name lists them
-  --keep           mutexes are locked through objects of clients that keep them while they are idle (keep::idle)
+  --keep           mutexes and read-write locks are locked through objects of clients that keep them while they are idle
   --in-order       no faults but deaths; all wait in order of arrival, and the order is judged too
   --pauses         no faults but Jepsen's: every 5 s one process is stopped for longer than its lease, if it can be
                    between its read and its write

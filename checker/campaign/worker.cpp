@@ -7,6 +7,7 @@
 #include <mortise/client.hpp>
 #include <mortise/error.hpp>
 #include <mortise/mutex.hpp>
+#include <mortise/shared_mutex.hpp>
 
 #include <atomic>
 #include <future>
@@ -37,6 +38,37 @@ constexpr std::uint8_t permits = 5;
 struct share {
     std::uint8_t weight = 1;
     std::uint8_t capacity = 1;
+};
+
+// A mutex or a read-write lock of a client that keeps what it unlocks.
+class kept_object {
+public:
+    kept_object(client& locks, const std::string& name, bool shared) {
+        if (shared)
+            shared_ = std::make_unique<shared_mutex>(locks, name);
+        else
+            alone_ = std::make_unique<mutex>(locks, name);
+    }
+
+    bool try_lock_for(share of, std::chrono::seconds wait) {
+        if (alone_) return alone_->try_lock_for(wait);
+        return of.weight == of.capacity ? shared_->try_lock_for(wait) : shared_->try_lock_shared_for(wait);
+    }
+    const hold& held() const { return alone_ ? alone_->hold() : shared_->hold(); }
+    std::error_code unlock(share of) {
+        std::error_code why;
+        if (alone_)
+            alone_->unlock(why);
+        else if (of.weight == of.capacity)
+            shared_->unlock(why);
+        else
+            shared_->unlock_shared(why);
+        return why;
+    }
+
+private:
+    std::unique_ptr<mutex> alone_;
+    std::unique_ptr<shared_mutex> shared_;
 };
 
 // What is known of a refusal: whether the store may have granted the lock all the same.
@@ -104,8 +136,8 @@ private:
     // A hold of its own, or a lock object's.
     struct mine {
         hold handle;
-        mutex* through = nullptr;
-        const hold& held() const { return through != nullptr ? through->hold() : handle; }
+        kept_object* through = nullptr;
+        const hold& held() const { return through != nullptr ? through->held() : handle; }
         std::uint32_t lock = 0;
         std::uint64_t attempt = 0;
         std::uint64_t token = 0;
@@ -139,7 +171,7 @@ private:
     }
 
     void visit(std::uint32_t lock, share of) {
-        if (orders_.keeps && of.capacity == 1) return visit_object(lock);
+        if (orders_.keeps && of.capacity != permits) return visit_object(lock, of);
         record note{
             .op = notes_.next_op(), .lock = lock, .what = act::acquire, .weight = of.weight, .capacity = of.capacity};
         notes_.write(note);
@@ -167,19 +199,21 @@ private:
     }
 
     // As visit(), through a lock object that keeps what it unlocks.
-    void visit_object(std::uint32_t lock) {
+    void visit_object(std::uint32_t lock, share of) {
         auto& object = objects_[lock];
-        if (!object) object = std::make_unique<mutex>(locks_, plan_.name(orders_.prefix, lock));
-        record note{.op = notes_.next_op(), .lock = lock, .what = act::acquire, .weight = 1, .capacity = 1};
+        if (!object)
+            object = std::make_unique<kept_object>(locks_, plan_.name(orders_.prefix, lock), plan_.is_read_write(lock));
+        record note{
+            .op = notes_.next_op(), .lock = lock, .what = act::acquire, .weight = of.weight, .capacity = of.capacity};
         notes_.write(note);
         std::error_code why = errc::timed_out;
         try {
-            if (object->try_lock_for(20s)) why.clear();
+            if (object->try_lock_for(of, 20s)) why.clear();
         } catch (const error& refused) {
             why = refused.code();
         }
         if (why) return note_refusal(note, why);
-        mine inside{.handle = {}, .through = object.get(), .lock = lock, .attempt = note.op};
+        mine inside{.handle = {}, .through = object.get(), .lock = lock, .attempt = note.op, .of = of};
         enter(inside, note);
     }
 
@@ -218,8 +252,8 @@ private:
             const pid_t child = ::fork();
             if (child == 0) {
                 const bool believes = its.valid();
-                std::error_code forked;
-                inside.through != nullptr ? inside.through->unlock(forked) : static_cast<void>(inside.handle.release());
+                inside.through != nullptr ? static_cast<void>(inside.through->unlock(inside.of))
+                                          : static_cast<void>(inside.handle.release());
                 ::_exit(believes ? 1 : 0);
             }
             int status = 0;
@@ -266,8 +300,7 @@ private:
     }
     static phase released(mine& inside) {
         if (inside.through == nullptr) return outcome_of(inside.handle.release());
-        std::error_code why;
-        inside.through->unlock(why);
+        const std::error_code why = inside.through->unlock(inside.of);
         return !why ? phase::ok : why == errc::lost ? phase::lost : phase::unknown;
     }
 
@@ -286,7 +319,7 @@ private:
     history_log notes_;
     resource_client resource_;
     client locks_;
-    std::map<std::uint32_t, std::unique_ptr<mutex>> objects_;
+    std::map<std::uint32_t, std::unique_ptr<kept_object>> objects_;
     std::minstd_rand dice_;
     std::int64_t wall_ = 0;
 };
