@@ -9,6 +9,7 @@
 #include <atomic>
 #include <future>
 #include <mutex>
+#include <shared_mutex>
 #include <thread>
 #include <vector>
 
@@ -38,6 +39,10 @@ protected:
         const std::scoped_lock guard{m};
         EXPECT_TRUE(m.hold().valid());
         return token_of(m.hold());
+    }
+    static void read(shared_mutex& m) {
+        const std::shared_lock reading{m};
+        EXPECT_TRUE(m.hold().valid());
     }
     bool somebody_waits(std::size_t how_many = 1) const {
         return seen_->wait_for(event_kind::waited, how_many, plenty);
@@ -112,6 +117,79 @@ TEST_P(kept, that_was_in_line_is_not_kept_from_those_behind) {
     }};
     EXPECT_TRUE(somebody_waits(2));
     theirs.release();
+}
+
+TEST_P(kept, read_goes_to_a_writer) {
+    if (refused()) return;
+    if (can().most_capacity == 1) GTEST_SKIP() << "the store has exclusive locks only";
+    shared_mutex ours{mine_, "n", kept_long()};
+    shared_mutex theirs{other_, "n", kept_long()};
+    for (int i = 0; i < 3; ++i) {
+        read(ours);
+        read(theirs);
+    }
+    attempt written = theirs.try_acquire({.wait = plenty});  // its own client's, too
+    ASSERT_TRUE(written) << written.refusal().describe();
+    EXPECT_TRUE(written->valid());
+    EXPECT_FALSE(ours.try_lock_shared());
+    EXPECT_FALSE(theirs.try_lock_shared());
+}
+
+TEST_P(kept, read_goes_to_who_asks_again_and_again) {
+    if (refused()) return;
+    if (can().most_capacity == 1) GTEST_SKIP() << "the store has exclusive locks only";
+    shared_mutex ours{mine_, "n", kept_long()};
+    shared_mutex theirs{other_, "n"};
+    read(ours);
+    read(ours);
+    EXPECT_TRUE(eventually([&] { return theirs.try_lock(); }));
+    theirs.unlock();
+}
+
+TEST_P(kept, read_in_use_goes_with_its_next_unlock) {
+    if (refused()) return;
+    if (can().most_capacity == 1) GTEST_SKIP() << "the store has exclusive locks only";
+    shared_mutex ours{mine_, "n", kept_long()};
+    read(ours);
+    ours.lock_shared();
+    shared_mutex theirs{other_, "n"};
+    auto waits = std::async(std::launch::async, [&] { return theirs.try_acquire({.wait = plenty}); });
+    EXPECT_TRUE(somebody_waits());
+    EXPECT_TRUE(ours.hold().valid());
+    ours.unlock_shared();
+    EXPECT_TRUE(waits.get());
+}
+
+TEST_P(kept, readers_and_writers_exclude_each_other) {
+    if (refused()) return;
+    if (can().most_capacity == 1) GTEST_SKIP() << "the store has exclusive locks only";
+    const claim_options brief{.keep = keep::idle(2ms)};
+    shared_mutex ours{mine_, "n", brief};
+    shared_mutex theirs{other_, "n", brief};
+    std::atomic<int> reading{0};
+    std::atomic<int> writing{0};
+    std::atomic<int> wrong{0};
+    const auto turns = static_cast<int>(rounds(200));
+    const auto work = [&](shared_mutex& m, int first) {
+        for (int i = first; i < turns + first; ++i) {
+            if (i % 40 == 0) {
+                const std::scoped_lock guard{m};
+                if (writing.fetch_add(1) != 0 || reading != 0) ++wrong;
+                writing.fetch_sub(1);
+            } else {
+                const std::shared_lock guard{m};
+                reading.fetch_add(1);
+                if (writing != 0) ++wrong;
+                reading.fetch_sub(1);
+            }
+            if (i % 50 == 0) std::this_thread::sleep_for(3ms);  // longer than it is kept
+        }
+    };
+    {
+        std::vector<std::jthread> all;
+        for (int n = 0; n < 4; ++n) all.emplace_back([&, n] { work(n % 2 == 0 ? ours : theirs, n * 7); });
+    }
+    EXPECT_EQ(wrong, 0);
 }
 
 TEST_P(kept, ends_with_its_lock_and_its_client) {
