@@ -28,8 +28,8 @@ bool lock_reply::or_busy(std::error_code& ec) const noexcept {
     return !code;
 }
 
-kept_frames::kept_frames(std::uint32_t capacity)
-    : reads_(base::reads(capacity, 1) ? std::make_unique<std::array<kept_frame, most_reads>>() : nullptr) {}
+kept_frames::kept_frames(bool reads_too)
+    : reads_(reads_too ? std::make_unique<std::array<kept_frame, most_reads>>() : nullptr) {}
 
 kept_frames::places::places(kept_frames& of, core::owner_key owner, bool whole) noexcept
     : of_(of),
@@ -67,7 +67,7 @@ owned_lock::owned_lock(client& locks, std::string_view name, claim_options optio
           return settled(capacity);
       }()),
       hashed_name_(claim_.name, settled_.terms->name_hash),
-      kept_(std::make_shared<kept_frames>(capacity)) {}
+      kept_(std::make_shared<kept_frames>(base::reads(capacity, 1) && settled_.terms->keep_ms != 0)) {}
 
 owned_lock::~owned_lock() {
     if (engine_->forked()) {

@@ -48,7 +48,10 @@ public:
     using loose_frame = core::reentry::loose_frame;
 
     ~kept_frame() { close(); }
-    loose_frame take() noexcept { return loose_frame{frame_.exchange(nullptr, std::memory_order_acq_rel)}; }
+    loose_frame take() noexcept {
+        if (frame_.load(std::memory_order_relaxed) == nullptr) return nullptr;
+        return loose_frame{frame_.exchange(nullptr, std::memory_order_acq_rel)};
+    }
     // Answers what was there before; or all of it, if the lock is gone.
     loose_frame put(loose_frame fresh) noexcept {
         core::reentry::entry* before = frame_.load(std::memory_order_acquire);
@@ -75,7 +78,7 @@ class kept_frames {
 public:
     using loose_frame = kept_frame::loose_frame;
 
-    explicit kept_frames(std::uint32_t capacity);
+    explicit kept_frames(bool reads_too);
     // The next place at which to look for what this owner may take; null after the last. Each thread begins at one of its own.
     class places {
     public:
