@@ -90,7 +90,7 @@ interop:
 
 # Four processes of Go's and of Curator's mutex, and ours on the same servers.
 peers:
-	@. .ci/lib.sh && need default-jdk-headless libcurator-recipes-java golang-go golang-etcd-server-dev
+	@. .ci/lib.sh && need default-jdk-headless libcurator-recipes-java golang-go golang-etcd-server-dev libhiredis-dev pkg-config
 	@./test -N >/dev/null
 	@tests/peers/run
 

@@ -95,8 +95,8 @@ contender handle_on(const std::string& store, const names& where, mortise::clien
     return made<handle_end>("mortise, acquire/release", store, where, std::move(how), std::move(claim));
 }
 
-contender reader_on(const std::string& store, const names& where) {
-    return made<reader_end>("mortise::shared_mutex, shared", store, where, {}, {});
+contender reader_on(const std::string& store, const names& where, mortise::client_options how) {
+    return made<reader_end>("mortise::shared_mutex, shared", store, where, std::move(how), {});
 }
 
 contender no_lock() {

@@ -43,7 +43,7 @@ contender handle_on(const std::string& store, const names& where, mortise::clien
                     mortise::claim_options claim = {});
 
 // The shared side of mortise::shared_mutex.
-contender reader_on(const std::string& store, const names& where);
+contender reader_on(const std::string& store, const names& where, mortise::client_options how = {});
 
 // Excludes nobody and asks nobody.
 contender no_lock();

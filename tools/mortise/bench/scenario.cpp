@@ -231,6 +231,11 @@ scenario readers(std::string workload, void (*read)(), const subject_stores& sto
         const std::size_t compared_with = plan.entrants.size();
         plan.entrants.push_back({store.get(), no_lock(), compared_with});
         plan.entrants.push_back({store.get(), reader_on(store->url, where), compared_with});
+        if (keeps_across_a_network(*store)) {
+            contender keeper = reader_on(store->url, {fresh_name(plan.workload)}, {.keep = mortise::keep::idle()});
+            keeper.name += kept;
+            plan.entrants.push_back({store.get(), std::move(keeper), compared_with});
+        }
         plan.entrants.push_back({store.get(), mutex_on(store->url, alone), compared_with});
     }
     plan.run = [=, time = how.time](const entrant& each) {
