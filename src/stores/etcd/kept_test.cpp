@@ -1,14 +1,13 @@
 // Locks that a client keeps while they are idle (claim_options::keep): what only etcd shows. See tests/conformance/keep_test.cpp.
 #include "checker/faults/tcp_proxy.hpp"
 #include "stores/etcd/servers/suite.hpp"
+#include "support/turns.hpp"
 
 #include <mortise/error.hpp>
 #include <mortise/mutex.hpp>
 #include <mortise/shared_mutex.hpp>
 
 #include <future>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <thread>
 
@@ -19,6 +18,8 @@ namespace mortise::inline v0::stores::etcd {
 namespace {
 
 using testing::eventually;
+using testing::once;
+using testing::once_reading;
 using testing::tcp_proxy;
 using testing::way;
 using namespace std::chrono_literals;
@@ -30,18 +31,6 @@ claim_options kept_long() {
 
 class etcd_kept : public servers::on_members<1> {
 protected:
-    static token once(mutex& m) {
-        const std::scoped_lock guard{m};
-        EXPECT_TRUE(m.hold().valid());
-        return m.hold().token();
-    }
-
-    static token once_reading(shared_mutex& m) {
-        const std::shared_lock reading{m};
-        EXPECT_TRUE(m.hold().valid());
-        return m.hold().token();
-    }
-
     // What stands below the prefix, with its revisions.
     std::string all_keys() const {
         const std::string said = all().member(0).command("get --prefix --write-out=fields '" + prefix_ + "/'");

@@ -1,6 +1,7 @@
 // Claims as rows: what only PostgreSQL can do to them.
 #include "stores/postgres/servers/server.hpp"
 #include "stores/sql/servers/row_suite.hpp"
+#include "support/turns.hpp"
 #include "support/waiting.hpp"
 
 #include <mortise/mortise.hpp>
@@ -9,7 +10,6 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +21,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using mortise::testing::eventually;
+using mortise::testing::once;
+using mortise::testing::once_reading;
 
 class rows_on_postgres : public ::testing::Test {
 protected:
@@ -125,12 +127,6 @@ TEST_F(postgres_row, a_client_has_one_connection_however_many_wait) {
     for (std::thread& one : more) one.join();
 }
 
-token once(mutex& m) {
-    const std::scoped_lock guard{m};
-    EXPECT_TRUE(m.hold().valid());
-    return m.hold().token();
-}
-
 TEST_F(postgres_row, a_lock_that_is_kept_costs_nothing_while_nobody_else_asks) {
     client locks{url()};
     mutex m{locks, "n", {.lease = 10min, .keep = keep::idle(60s)}};
@@ -148,18 +144,13 @@ TEST_F(postgres_row, reads_that_are_kept_cost_nothing_while_nobody_writes) {
     const claim_options kept_long{.lease = 10min, .keep = keep::idle(60s)};
     shared_mutex ours{locks, "n", kept_long};
     shared_mutex theirs{others, "n", kept_long};
-    const auto read = [](shared_mutex& m) {
-        const std::shared_lock reading{m};
-        EXPECT_TRUE(m.hold().valid());
-        return m.hold().token();
-    };
-    const token mine = read(ours);
-    const token his = read(theirs);
+    const token mine = once_reading(ours);
+    const token his = once_reading(theirs);
     const std::string rows = "SELECT string_agg(concat_ws(' ', xmin, confirmed), ', ') FROM " + schema_ + ".row_claims";
     const std::string written = ask(rows);
     for (std::uint64_t turn = 1; turn <= 500; ++turn) {
-        EXPECT_EQ(read(ours), token::of(mine.counter(), turn));
-        EXPECT_EQ(read(theirs), token::of(his.counter(), turn));
+        EXPECT_EQ(once_reading(ours), token::of(mine.counter(), turn));
+        EXPECT_EQ(once_reading(theirs), token::of(his.counter(), turn));
     }
     EXPECT_EQ(ask(rows), written);
     EXPECT_TRUE(theirs.try_lock_for(30s)) << "both have heard of it";

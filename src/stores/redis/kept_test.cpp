@@ -1,13 +1,12 @@
 // Locks that a client keeps while they are idle (claim_options::keep): what only Redis shows. See tests/conformance/keep_test.cpp.
 #include "checker/faults/tcp_proxy.hpp"
 #include "stores/redis/servers/suite.hpp"
+#include "support/turns.hpp"
 
 #include <mortise/mutex.hpp>
 #include <mortise/shared_mutex.hpp>
 
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,8 @@ namespace mortise::stores::redis::servers {
 namespace {
 
 using mortise::testing::eventually;
+using mortise::testing::once;
+using mortise::testing::once_reading;
 using mortise::testing::tcp_proxy;
 using mortise::testing::way;
 
@@ -27,18 +28,6 @@ claim_options kept_long() {
 
 class redis_kept : public on_one_server {
 protected:
-    static token once(mutex& m) {
-        const std::scoped_lock guard{m};
-        EXPECT_TRUE(m.hold().valid());
-        return m.hold().token();
-    }
-
-    static token once_reading(shared_mutex& m) {
-        const std::shared_lock reading{m};
-        EXPECT_TRUE(m.hold().valid());
-        return m.hold().token();
-    }
-
     client mine_{url()};
     client other_{url()};
 };

@@ -2,6 +2,7 @@
 // tests/conformance/keep_test.cpp.
 #include "checker/faults/tcp_proxy.hpp"
 #include "stores/zookeeper/servers/suite.hpp"
+#include "support/turns.hpp"
 
 #include <mortise/error.hpp>
 #include <mortise/mutex.hpp>
@@ -19,6 +20,7 @@ namespace mortise::inline v0::stores::zookeeper {
 namespace {
 
 using namespace servers;
+using testing::once;
 using testing::tcp_proxy;
 using testing::way;
 
@@ -29,12 +31,6 @@ claim_options kept_long() {
 
 class zookeeper_kept : public on_one_server {
 protected:
-    static token once(mutex& m) {
-        const std::scoped_lock guard{m};
-        EXPECT_TRUE(m.hold().valid());
-        return m.hold().token();
-    }
-
     // How often the keeper locks it until somebody else has had it. If it is not told, it asks the servers after 1,023 turns.
     static constexpr std::size_t few = 900;
     template <class Ask>
