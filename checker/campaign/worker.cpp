@@ -18,6 +18,7 @@
 #include <sstream>
 #include <thread>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -70,6 +71,15 @@ private:
     std::unique_ptr<mutex> alone_;
     std::unique_ptr<shared_mutex> shared_;
 };
+
+// A fault may take them from a process before it has begun.
+void wait_for_descriptors() {
+    for (int tries = 0; tries < 200; ++tries) {
+        const int one = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (one >= 0) return static_cast<void>(::close(one));
+        std::this_thread::sleep_for(100ms);
+    }
+}
 
 // What is known of a refusal: whether the store may have granted the lock all the same.
 phase outcome_of(const std::error_code& why) {
@@ -381,6 +391,7 @@ int work(const worker_orders& orders) {
     sigset_t none;
     ::sigemptyset(&none);
     ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+    wait_for_descriptors();
     worker{orders}.run();
     return 0;
 }

@@ -445,6 +445,8 @@ bool claim_table::look(const std::shared_ptr<cohort>& c, spi::time_point now, ac
         const bool joins = now < c->lease.due() && now >= c->lease.may_join();
         lease::step step = c->lease.poll(now);
         if (joins) step.renew = c->lease.ask_early(now);
+        if (step.renew && c->word_is_own)
+            c->want();  // who asks may not have been able to tell: it is given up after this hold
         apply(c, step, errc::unreachable, now, todo);
         return step.renew;
     }

@@ -33,7 +33,7 @@ kept_frames::kept_frames(bool reads_too)
 
 kept_frames::places::places(kept_frames& of, core::owner_key owner, bool whole) noexcept
     : of_(of),
-      at_(owner),
+      at_(owner / 2),
       left_(whole       ? 1
             : of.reads_ ? most_reads
                         : 0),

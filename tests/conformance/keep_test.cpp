@@ -146,6 +146,29 @@ TEST_P(kept, read_goes_to_who_asks_again_and_again) {
     theirs.unlock();
 }
 
+TEST_P(kept, read_stays_though_others_read) {
+    if (refused()) return;
+    if (can().most_capacity == 1) GTEST_SKIP() << "the store has exclusive locks only";
+    const std::string store = can().store;
+    if (store != "redis" && store != "etcd" && store != "postgres")
+        return;  // reads ask, or only who is alone keeps one
+    shared_mutex ours{mine_, "n", kept_long()};
+    shared_mutex theirs{other_, "n"};
+    read(ours);
+    const auto counter = [&] {
+        const std::shared_lock reading{ours};
+        return ours.hold().token().counter();
+    };
+    const std::uint64_t kept_since = counter();
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_TRUE(theirs.try_lock_shared());
+        theirs.unlock_shared();
+        EXPECT_TRUE(theirs.try_lock_shared_for(plenty));
+        theirs.unlock_shared();
+        EXPECT_EQ(counter(), kept_since);
+    }
+}
+
 TEST_P(kept, read_in_use_goes_with_its_next_unlock) {
     if (refused()) return;
     if (can().most_capacity == 1) GTEST_SKIP() << "the store has exclusive locks only";

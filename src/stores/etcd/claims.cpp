@@ -345,7 +345,8 @@ void claims::seen(const record& claim, ticket of, const line_snapshot& found,
                   std::optional<base::line_verdict> judged) {
     auto held = table_->locked();
     const machine::line_view view = view_of(*table_, claim, found, std::move(judged), held);
-    const bool asks = !view.in_line && !claim->machine.leaves();
+    const bool would_hold = view.verdict.is == base::line_verdict::verdict::holds;
+    const bool asks = !view.in_line && !claim->machine.leaves() && !would_hold;
     const stored_claim* const keeper = asks ? keepers::keeper_in(found) : nullptr;
     claim->behind_keeper = keeper != nullptr;
     held.unlock();

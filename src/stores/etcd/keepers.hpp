@@ -22,7 +22,7 @@ public:
     keepers(std::shared_ptr<const client_parts> parts, std::shared_ptr<claim_table> table)
         : parts_(std::move(parts)), table_(std::move(table)) {}
 
-    // Whether it may be kept: nobody else was in the line when it came. With the table's mutex held, as is the next.
+    // Whether it may be kept: it held as its line was when it came, so nobody waits. With the table's mutex held, as is the next.
     static bool may_keep(const claim_record& claim);
     // Of a line that a claim has no place in: its only entry, if a client keeps that; or if all of them read, the latest that a
     // client keeps.

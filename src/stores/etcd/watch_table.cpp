@@ -36,7 +36,8 @@ bool watch_table::is_folder(number which) const {
 watch_table::number watch_table::add(std::string key, bool is_folder, waiter waits, begins how, spi::duration look,
                                      spi::time_point now, actions& out) {
     const auto [at, fresh] = by_key_.try_emplace(std::move(key), 0);
-    if (fresh) {
+    // One of a folder that began later would not say what was written before; it goes on for those who wait on it.
+    if (fresh || (is_folder && waits.read_at + 1 < all_[at->second].from)) {
         at->second = ++last_;
         const std::int64_t from = how == begins::now ? 0 : waits.read_at + 1;
         all_[at->second] = {.key = at->first, .from = from, .is_folder = is_folder};
@@ -158,7 +159,7 @@ void watch_table::rest(watched_key& one, number which, spi::time_point now, acti
 void watch_table::drop(number which, actions& out) {
     const auto it = all_.find(which);
     if (it->second.idle) idle_.erase(*it->second.idle);
-    by_key_.erase(it->second.key);
+    if (const auto at = by_key_.find(it->second.key); at != by_key_.end() && at->second == which) by_key_.erase(at);
     all_.erase(it);
     out.end.push_back(which);
 }

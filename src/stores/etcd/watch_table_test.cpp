@@ -176,6 +176,32 @@ TEST_F(etcd_watch_table, of_folders_tell_of_writes_also_of_those_before_the_watc
     EXPECT_THAT(told_, ElementsAre(0, 0)) << "at once: something was written meanwhile";
 }
 
+TEST_F(etcd_watch_table, of_folders_begin_anew_for_who_has_read_earlier) {
+    watch_table::actions out;
+    all_.wait_for_writes(
+        "f/", 15, watch_table::writes::all, [this] { told_.push_back(1); }, now_, out);
+    const number later = out.begin.front().which;
+    act(all_.created(later, 15, now_));
+    watch_table::actions more;
+    all_.wait_for_writes(
+        "f/", 10, watch_table::writes::all, [this] { told_.push_back(2); }, now_, more);
+    ASSERT_THAT(more.begin, SizeIs(1));
+    EXPECT_EQ(more.begin.front().from, 11);
+    const number earlier = more.begin.front().which;
+    act(std::move(more));
+    EXPECT_THAT(told_, IsEmpty()) << "nothing is known to have been written";
+    act(all_.happened(later, {16, 16}, now_));
+    EXPECT_THAT(told_, ElementsAre(1));
+    now_ += 2s;
+    act(all_.sweep(now_));
+    watch_table::actions third;
+    all_.wait_for_writes(
+        "f/", 15, watch_table::writes::all, [this] { told_.push_back(3); }, now_, third);
+    EXPECT_THAT(third.begin, IsEmpty()) << "the older one serves";
+    act(all_.happened(earlier, {16, 16}, now_));
+    EXPECT_THAT(told_, ElementsAre(1, 2, 3));
+}
+
 TEST_F(etcd_watch_table, of_folders_do_not_tell_who_reads_of_others_who_came_to_read) {
     using writes = watch_table::writes;
     watch_table::actions out;

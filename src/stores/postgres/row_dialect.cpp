@@ -197,8 +197,8 @@ BEGIN
         fits := coalesce(p_instead IS NULL AND NOT s.swapping AND s.used + p_weight <= p_capacity
             AND coalesce(s.room, p_capacity) = p_capacity, false);
         IF NOT fits AND NOT s.granted THEN locked := set_config('synchronous_commit', 'off', true); END IF;
-        FOR keeper IN SELECT c.session, c.id, c.confirmed FROM @claims c WHERE NOT fits AND c.name = p_name AND c.swaps = 0
-            ORDER BY c.stands LOOP
+        FOR keeper IN SELECT c.session, c.id, c.confirmed FROM @claims c WHERE NOT fits
+            AND (p_instead IS NULL OR p_weight = p_capacity) AND c.name = p_name AND c.swaps = 0 ORDER BY c.stands LOOP
             EXIT WHEN keeper.confirmed = 0;
             IF keeper.confirmed = 3 THEN PERFORM @tell(keeper.session, 'k', keeper.id, ''); END IF;
         END LOOP;

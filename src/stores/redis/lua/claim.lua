@@ -32,9 +32,9 @@ local function tell_keeper(id, h)
   return true
 end
 
--- Of the first or only hold that is in the way, or of all of them. Whoever comes later finds that all have been told.
+-- Of the only hold that is in the way, or of all of them. Whoever comes later finds that all have been told.
 local function tell_keepers(first, h, place)
-  if s.held == 1 then return tell_keeper(first, h) end
+  if s.held == 1 then return h and tell_keeper(first, h) end
   local any = false
   if place == 1 and get('k') then
     for _, one in ipairs(holders()) do any = tell_keeper(one[1], one[2]) or any end
@@ -49,8 +49,8 @@ local function standing(verdict, place, own)
     local first = string.sub(s.oldest, 1, ID_size)
     if first == own then first = string.sub(s.oldest, ID_size + 1, 2 * ID_size) end
     local h = first ~= '' and holder(first)
+    if tell_keepers(first, h, place) and verdict == 'B' then verdict = 'K' end
     if h then
-      if tell_keepers(first, h, place) and verdict == 'B' then verdict = 'K' end
       blocker = struct.pack(FORMAT('BLOCKER c0'), BLOCKER_with{counter = h.counter, held_for = math.max(now - h.since, 0)},
         string.sub(h.rest, OWNER_size + 1))
     end
