@@ -1,6 +1,5 @@
 #include "core/claim_policy.hpp"
 
-#include "base/kinds.hpp"
 #include "base/limits.hpp"
 #include "base/spare_blocks.hpp"
 #include "base/text.hpp"
@@ -94,7 +93,7 @@ bool claim_policy::may_share(const claim& wanted) const {
 bool claim_policy::may_keep(const claim& wanted) const {
     const claim_options& o = wanted.options;
     return options_.hand_over_turns > 1 && o.hand_over == hand_over::on && o.order == order::any &&
-           (wanted.exclusive() || base::reads(wanted.capacity, wanted.weight)) && o.renew == renew::on &&
+           (wanted.exclusive() || reads(wanted.capacity, wanted.weight)) && o.renew == renew::on &&
            o.kept_by == kept_by::process;
 }
 

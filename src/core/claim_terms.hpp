@@ -2,6 +2,8 @@
 // interchangeable.
 #pragma once
 
+#include "base/kinds.hpp"
+
 #include <mortise/claim.hpp>
 #include <mortise/config.hpp>
 #include <mortise/spi/store.hpp>
@@ -14,6 +16,9 @@
 #include <string>
 
 namespace mortise::inline v0::core {
+
+using base::reads;  // for the kinds
+using base::shared_capacity;
 
 struct claim_terms {
     std::string name;

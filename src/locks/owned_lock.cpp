@@ -1,6 +1,5 @@
 #include "locks/owned_lock.hpp"
 
-#include "base/kinds.hpp"
 #include "core/engine.hpp"
 #include "locks/unlock_error.hpp"
 
@@ -67,7 +66,7 @@ owned_lock::owned_lock(client& locks, std::string_view name, claim_options optio
           return settled(capacity);
       }()),
       hashed_name_(claim_.name, settled_.terms->name_hash),
-      kept_(std::make_shared<kept_frames>(base::reads(capacity, 1) && settled_.terms->keep_ms != 0)) {}
+      kept_(std::make_shared<kept_frames>(core::reads(capacity, 1) && settled_.terms->keep_ms != 0)) {}
 
 owned_lock::~owned_lock() {
     if (engine_->forked()) {
@@ -94,7 +93,7 @@ lock_reply owned_lock::lock(core::owner_key owner, wait_for wait, std::uint32_t 
 // Without a request: a grant that an unlock kept. What can no longer be taken is released.
 bool owned_lock::take_again(core::owner_key owner, std::uint32_t weight) {
     const bool whole = weight == claim_.capacity;
-    if ((!whole && !base::reads(claim_.capacity, weight)) || settled_.stop.stop_requested()) return false;
+    if ((!whole && !core::reads(claim_.capacity, weight)) || settled_.stop.stop_requested()) return false;
     kept_frames::places all{*kept_, owner, whole};
     while (kept_frame* const place = all.next()) {
         core::reentry::loose_frame kept = place->take();

@@ -1,4 +1,3 @@
-#include "base/kinds.hpp"
 #include "locks/owned_lock.hpp"
 
 #include <mortise/shared_mutex.hpp>
@@ -7,7 +6,7 @@ namespace mortise::inline v0 {
 namespace {
 
 // Of the whole: any number of readers fit, one upgradeable read fits beside them, two do not, and a writer needs it all.
-constexpr std::uint32_t all = base::shared_capacity;
+constexpr std::uint32_t all = core::shared_capacity;
 constexpr std::uint32_t read = 1;
 constexpr std::uint32_t upgradeable_read = all / 2 + 1;
 
