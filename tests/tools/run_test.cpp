@@ -343,7 +343,7 @@ TEST_F(run_command, what_is_left_behind_may_wait_for_the_run_that_left_it) {
 
 TEST_F(run_command, a_command_that_outstays_its_lease_is_killed_before_the_lease_ends) {
     const std::string beat = scratch_ / "beat";
-    child made = start({"run", "--lease", "5s", "--no-renew", "x", "--", "sh", "-c",
+    child made = start({"run", "--lease", "10s", "--no-renew", "x", "--", "sh", "-c",
                         "trap 'echo told >> " + scratch_ / "told" + "' TERM; touch " + scratch_ / "begun" +
                             "; while :; do date +%s%N >> " + beat + "; done"});
     ASSERT_TRUE(appears("begun"));

@@ -15,7 +15,7 @@ auto supervision::grace(duration lease) -> duration {
 }
 
 auto supervision::margin(duration lease) -> duration {
-    return std::min<duration>(lease / 10, 500ms);
+    return std::min<duration>(lease / 10, 1s);
 }
 
 auto supervision::finish(int code, bool release) -> orders {
