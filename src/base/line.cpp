@@ -181,6 +181,15 @@ line_verdict judge(std::span<const line_entry> line, const claim_id& mine, std::
     return found->to_be_exchanged() ? read.of_an_exchange() : read.of_a_claim(floor);
 }
 
+bool all_hold(std::span<const line_entry> line) {
+    std::uint64_t sum = 0;
+    for (const line_entry& one : line) {
+        if (one.to_be_exchanged() || one.capacity != line.front().capacity) return false;
+        sum += one.weight;
+    }
+    return line.empty() || sum <= line.front().capacity;
+}
+
 judged_line::judged_line(std::vector<line_entry> line) : line_(std::move(line)) {
     index_.reserve(line_.size());
     for (std::size_t i = 0; i < line_.size(); ++i) index_.emplace(line_[i].id, i);  // the first, as judge() finds it

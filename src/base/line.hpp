@@ -72,6 +72,9 @@ struct line_verdict {
 // `floor`: the number of the last change of the line's floor, 0 if there is none.
 line_verdict judge(std::span<const line_entry> line, const claim_id& mine, std::uint64_t floor = 0);
 
+// Whether all of them hold: nobody waits.
+bool all_hold(std::span<const line_entry> line);
+
 // One line, and the verdicts on many of its entries. Where all claims are exclusive, as in the line of a mutex, each verdict
 // follows from where its entry stands, and a crowd that looks at the same line does not cost the square of its size.
 class judged_line {
@@ -79,6 +82,7 @@ public:
     explicit judged_line(std::vector<line_entry> line);
 
     line_verdict of(const claim_id& mine) const;
+    bool all_hold() const { return base::all_hold(line_); }
     std::optional<std::size_t> index_of(const claim_id& id) const;  // in the line as it was given
 
 private:

@@ -99,6 +99,18 @@ TEST(line, readers_hold_together_and_wait_for_the_writer_before_them_only) {
     EXPECT_EQ(shared.of(5).place, 3u);
 }
 
+TEST(line, tells_whether_all_hold) {
+    EXPECT_TRUE(all_hold(line{}));
+    EXPECT_TRUE(all_hold(line{entry(1)}));
+    EXPECT_FALSE(all_hold(line{entry(1), entry(2)}));
+    EXPECT_TRUE(all_hold(line{entry(1, readers), entry(2, readers)}));
+    EXPECT_TRUE(all_hold(line{entry(1, readers), entry(2, readers, upgradeable)}));
+    EXPECT_FALSE(all_hold(line{entry(1, readers), entry(2, readers, readers)}));
+    EXPECT_FALSE(all_hold(line{entry(1, readers, readers), entry(2, readers, readers)})) << "more than 32 bits";
+    EXPECT_FALSE(all_hold(line{entry(1, readers), entry(2, 4)})) << "of another kind";
+    EXPECT_FALSE(all_hold(line{entry(1, 4), exchange(2, 1, 4, 2)})) << "waits, though it would fit";
+}
+
 TEST(line, permits_wait_for_as_many_as_can_make_room) {
     const line permits{entry(1, 3), entry(2, 3), entry(3, 3), entry(4, 3), entry(5, 3, 2)};
     EXPECT_EQ(permits.of(3).is, is::holds);

@@ -167,9 +167,13 @@ void claims::node_changed(const std::string& path) {
     for (auto it = first; it != last; ++it)
         if (const claim_ptr claim = known(it->second)) watchers.push_back(claim);
     watches_.erase(first, last);
+    std::vector<claim_id> kept;
     for (const claim_ptr& claim : watchers) {
         if (path == claim->line) {
-            if (claim->machine.holds()) later([this, claim] { context_.events.wanted(claim->name, claim->entry.id); });
+            if (claim->entry.weight == claim->entry.capacity)
+                tell_keeper(claim, later);  // whoever comes wants it
+            else
+                kept.push_back(claim->entry.id);
         } else if (claim->machine.holds())
             watch_hold(claim);
         else if (claim->machine.is() == phase::lingering)
@@ -177,11 +181,12 @@ void claims::node_changed(const std::string& path) {
         else
             run(claim, claim->machine.woken(), later);
     }
+    if (!kept.empty()) watch_kept(path, std::move(kept));
 }
 
 void claims::run(const claim_ptr& claim, const machine::actions& actions, deferred_calls& later,
                  const line_listing* line) {
-    claim->alone = line != nullptr && line->nodes.size() == 1;
+    claim->unasked = claim->keeps && claim->machine.holds() && line != nullptr && !line->wanted_since(claim->counter);
     for (const machine::action& action : actions) {
         if (action.ticket != 0)
             request(claim, action, later, line);
@@ -223,7 +228,7 @@ void claims::tell(const claim_ptr& claim, const machine::action& action, deferre
         case action_kind::answer: {
             spi::claim_answer reply = *action.answer_is;
             if (reply.is == claim_is::granted) reply.grant = grant_of(*claim);
-            reply.grant.told = claim->keeps && claim->alone;
+            reply.grant.told = claim->unasked;
             reply.kept = reply.is == claim_is::busy && claim->behind_keeper;
             return claim->answer(reply, later);
         }
@@ -239,10 +244,7 @@ void claims::tell(const claim_ptr& claim, const machine::action& action, deferre
             return claim->answer_release(action.released_as, later);
         case action_kind::watch_hold:
             claim->watched = false;
-            if (claim->keeps && claim->alone) {
-                watches_.emplace(claim->line, claim->entry.id);
-                keepers_.listen(claim->line, claim->counter, [this, line = claim->line] { node_changed(line); });
-            }
+            if (claim->unasked) watch_kept(claim->line, {claim->entry.id});
             return watch_holds_later();
         case action_kind::retry:
             return retry_later(claim);
@@ -343,14 +345,14 @@ void claims::adopt(const claim_ptr& claim, machine::ticket ticket, const std::st
 void claims::describe(const claim_ptr& claim, const machine::action& action, const line_listing& line) {
     const node_name* first = action.verdict->holder ? line.find(*action.verdict->holder) : nullptr;
     const std::string node = first != nullptr ? claim->line + "/" + first->name : std::string{};
-    const bool only = line.nodes.size() == 1;
+    const bool nobody_waits = line.verdicts.all_hold();
     look_up_holder(servers_, node,
-                   [this, claim, node, only, ticket = action.ticket, place = action.verdict->place](
-                       const request_status&, std::optional<holder> found, bool keeps) {
+                   [this, claim, node, nobody_waits, floor = line.floor, ticket = action.ticket,
+                    place = action.verdict->place](const request_status&, std::optional<holder> found, bool keeps) {
                        deferred_calls later;
                        const std::scoped_lock guard{mutex_};
-                       claim->behind_keeper = keeps && only && !claim->queues;
-                       if (claim->behind_keeper) keepers_.ask(claim->line, node);
+                       claim->behind_keeper = keeps && nobody_waits && !claim->queues;
+                       if (claim->behind_keeper) keepers_.ask(claim->line, floor, node);
                        run(claim, claim->machine.described(ticket, {.holder = std::move(found), .place = place}),
                            later);
                    });
@@ -484,6 +486,28 @@ void claims::watch_hold(const claim_ptr& claim) {
             claim->watched = false;  // checked again once there is a connection
             if (status == status_kind::no_node) run(claim, claim->machine.vanished(), later);
         });
+}
+
+// The client may keep these grants while nobody asks. Whether somebody does, each change of the line may say.
+void claims::watch_kept(const std::string& line, std::vector<claim_id> kept) {
+    for (const claim_id& id : kept) watches_.emplace(line, id);
+    keepers_.listen(line, [this, line, kept = std::move(kept)](const line_listing* now) {
+        deferred_calls later;
+        const std::scoped_lock guard{mutex_};
+        for (const claim_id& id : kept) {
+            const claim_ptr claim = known(id);
+            if (claim && now != nullptr && !now->wanted_since(claim->counter)) continue;
+            const auto [first, last] = watches_.equal_range(line);
+            if (const auto it = std::find_if(first, last, [&](const auto& one) { return one.second == id; });
+                it != last)
+                watches_.erase(it);
+            if (claim) tell_keeper(claim, later);
+        }
+    });
+}
+
+void claims::tell_keeper(const claim_ptr& claim, deferred_calls& later) {
+    if (claim->machine.holds()) later([this, claim] { context_.events.wanted(claim->name, claim->entry.id); });
 }
 
 // One request for each hold that lasts.

@@ -67,6 +67,8 @@ private:
     void watch(const claim_ptr& claim, const claim_id& other, const line_listing& line);
     void watch_leavers(const claim_ptr& claim, const line_listing& line);
     void watch_hold(const claim_ptr& claim);
+    void watch_kept(const std::string& line, std::vector<claim_id> kept);
+    void tell_keeper(const claim_ptr& claim, deferred_calls& later);
     void watch_holds_later();
     void retry_later(const claim_ptr& claim);
     spi::grant grant_of(node_claim& claim);
@@ -79,7 +81,7 @@ private:
     session& servers_;
     session_keepalive& keepalive_;
     line_reader lines_{names_, servers_};
-    keepers keepers_{servers_};
+    keepers keepers_{names_, servers_};
     std::atomic<bool> closed_{false};
 
     mutable std::mutex mutex_;

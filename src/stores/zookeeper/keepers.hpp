@@ -1,16 +1,18 @@
 // Locks that their clients keep while they are idle: a keeper hears of whoever asks.
 //
 //   waits      it makes its node in the line, whose children the keeper watches
-//   does not   it makes a node there and removes it, in one transaction: the watch fires, and nothing stays
+//   does not   it makes a node there and removes it, and marks the line's own node, in one transaction: the watch fires, and the
+//              mark says that it was no reader who came and went
 #pragma once
 
+#include "stores/zookeeper/line_reader.hpp"
+#include "stores/zookeeper/names.hpp"
 #include "stores/zookeeper/session.hpp"
 
 #include <mortise/config.hpp>
 #include <mortise/unique_function.hpp>
 
 #include <array>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,14 +21,14 @@ namespace mortise::inline v0::stores::zookeeper {
 
 class keepers {
 public:
-    explicit keepers(session& servers) : servers_(servers) {}
+    keepers(const naming& names, session& servers) : names_(names), servers_(servers) {}
 
-    // From the transaction on that made its node, nobody else has come to the line or shall come unheard: the session's listener is
-    // told of a change of the line, once; or `changed` is called, if that may have happened by then.
-    void listen(const std::string& line, std::uint64_t made_by, unique_function<void()> changed);
+    // Shows the line as it is now, or nothing if it could not be read. From then on the session's listener is told of who comes or
+    // goes, once.
+    void listen(const std::string& path, unique_function<void(const line_listing*)> seen);
 
-    // Tells who keeps the lock, at this node, that somebody asks; not again while it is remembered.
-    void ask(const std::string& line, const std::string& node);
+    // Tells those who keep the lock that somebody asks; not again while the node of the first of them is remembered.
+    void ask(const std::string& path, const node_stat& floor, const std::string& node);
 
 private:
     // The nodes of those who have been told; of two whose lines share a place the later.
@@ -35,6 +37,7 @@ private:
         std::array<std::string, 64> latest;
     };
 
+    const naming& names_;
     session& servers_;
     const std::shared_ptr<told> told_ = std::make_shared<told>();
 };

@@ -9,18 +9,33 @@
 #include <mortise/config.hpp>
 #include <mortise/unique_function.hpp>
 
+#include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 namespace mortise::inline v0::stores::zookeeper {
 
+// What a line's own node has as long as those who asked for a lock that is kept have written to it, and no exchange.
+inline constexpr std::string_view asked_mark = "a";
+inline bool exchanged(const node_stat& floor) {
+    return floor.version > 0 && floor.data_length != static_cast<std::int32_t>(asked_mark.size());
+}
+
 // A line as it was read once.
 struct line_listing {
     std::vector<node_name> nodes{};
     base::judged_line verdicts{entries_of(nodes)};
-    node_stat floor{};  // of the line's own node, which exchanges write to
+    node_stat floor{};  // of the line's own node, which exchanges write to, and those who ask for a lock that is kept
+
+    // Whether there may have been an exchange after a grant with this number.
+    bool exchanged_since(std::uint64_t counter) const { return exchanged(floor) && floor.changed > counter; }
+    // Whether somebody waits, or asked after a grant with this number and left.
+    bool wanted_since(std::uint64_t counter) const {
+        return (floor.version > 0 && floor.changed > counter) || !verdicts.all_hold();
+    }
 
     const node_name* find(const claim_id& id) const {
         const auto at = verdicts.index_of(id);

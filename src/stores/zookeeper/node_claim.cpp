@@ -64,7 +64,7 @@ base::queued_claim::line_view view_of(const node_claim& claim, const line_listin
                                        .counter = claim.counter};
     if (mine != nullptr) {
         view.verdict = line.verdicts.of(claim.entry.id);
-        view.verdict.to_be_stamped = line.floor.version > 0 && line.floor.changed > claim.counter;
+        view.verdict.to_be_stamped = line.exchanged_since(claim.counter);
         view.took_place = mine->entry.place != 0;
         if (claim.counter > largest_counter) view.refusal = too_many_epochs();
     } else if (!claim.queues && !claim.machine.leaves()) {

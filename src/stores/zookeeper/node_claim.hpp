@@ -39,7 +39,7 @@ struct node_claim {
     std::string node{};          // its path; empty: there is none that we know of
     std::uint64_t counter = 0;   // of the node
     bool watched = false;        // the node, while the lock is held
-    bool alone = false;          // in the line, when it was granted
+    bool unasked = false;        // as its line was last read: nobody but it has wanted the lock since it came
     bool behind_keeper = false;  // as its line was last read
     spi::time_point until{};     // the end of its lease, as it was last renewed; zero: not granted yet
 

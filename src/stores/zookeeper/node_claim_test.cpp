@@ -26,9 +26,10 @@ protected:
     void add(const base::line_entry& entry, std::optional<std::uint32_t> stands_at = {}) {
         nodes_.push_back(names_.prefix(entry, stands_at) + "000000000" + std::to_string(nodes_.size() + 1));
     }
+    line_listing line() const { return {.nodes = names_.read_line(nodes_), .floor = floor_}; }
+    bool wanted_since(std::uint64_t counter) const { return line().wanted_since(counter); }
     base::queued_claim::line_view view(const node_claim& claim, std::vector<claim_id> leaving = {}) const {
-        const line_listing line{.nodes = names_.read_line(nodes_), .floor = floor_};
-        return view_of(claim, line, [&](const claim_id& id) {
+        return view_of(claim, line(), [&](const claim_id& id) {
             return std::find(leaving.begin(), leaving.end(), id) != leaving.end();
         });
     }
@@ -81,6 +82,28 @@ TEST_F(zookeeper_views, ask_for_a_stamp_if_an_exchange_came_after_the_node) {
     EXPECT_TRUE(view(claim).verdict.to_be_stamped);
     floor_.changed = 100;
     EXPECT_FALSE(view(claim).verdict.to_be_stamped) << "the exchange was its own";
+}
+
+TEST_F(zookeeper_views, ask_for_no_stamp_if_somebody_only_asked) {
+    const node_claim claim = claim_of({.id = mine});
+    add({.id = mine});
+    floor_ = {.changed = 101, .version = 1, .data_length = asked_mark.size()};
+    EXPECT_FALSE(view(claim).verdict.to_be_stamped);
+    floor_.data_length = 0;
+    EXPECT_TRUE(view(claim).verdict.to_be_stamped);
+}
+
+TEST_F(zookeeper_views, tell_who_wants_a_lock_from_who_shares_it) {
+    constexpr std::uint32_t all = 4;
+    add({.id = mine, .capacity = all});
+    add({.id = other, .capacity = all});
+    floor_.changed = 101;
+    EXPECT_FALSE(wanted_since(100)) << "the line was created late, but nobody wrote to it";
+    floor_.version = 1;
+    EXPECT_TRUE(wanted_since(100));
+    EXPECT_FALSE(wanted_since(101));
+    add({.id = third, .capacity = all, .weight = all});
+    EXPECT_TRUE(wanted_since(101));
 }
 
 TEST_F(zookeeper_views, see_whether_a_place_was_taken) {

@@ -12,9 +12,9 @@ node_stat stat_of(const Stat* from) {
     if (from == nullptr) return {};
     return {.created = static_cast<std::uint64_t>(from->czxid),
             .changed = static_cast<std::uint64_t>(from->mzxid),
-            .children_changed = static_cast<std::uint64_t>(from->pzxid),
             .session = from->ephemeralOwner,
-            .version = from->version};
+            .version = from->version,
+            .data_length = from->dataLength};
 }
 
 std::string text_of(const char* from) {

@@ -22,11 +22,11 @@ class client_handle;
 
 // A node's state. Transactions are numbered (zxid): epoch of the leader << 32 | count.
 struct node_stat {
-    std::uint64_t created = 0;           // czxid
-    std::uint64_t changed = 0;           // mzxid
-    std::uint64_t children_changed = 0;  // pzxid: the last that came or went
-    std::int64_t session = 0;            // that owns it, if it is ephemeral
-    std::int32_t version = 0;            // how often it was set
+    std::uint64_t created = 0;     // czxid
+    std::uint64_t changed = 0;     // mzxid
+    std::int64_t session = 0;      // that owns it, if it is ephemeral
+    std::int32_t version = 0;      // how often it was set
+    std::int32_t data_length = 0;  // in bytes
 
     // The number that orders grants: the zxid of its last change, or of its creation if it was never changed.
     std::uint64_t counter() const { return version > 0 ? changed : created; }
