@@ -244,7 +244,7 @@ public:
     //   begin(capacity)                             the name was idle and is no longer
     //   last_counter(), last_counter(n)             of the latest grant
     //   find_holder(id), find_counter(n), find_waiter(id), first_holder(), next_holder(spot) -> spot
-    //   first_waiting() -> claim, at(spot) -> claim, describe(spot, now) -> holder, place_of(spot)
+    //   first_waiting() -> claim, at(spot) -> claim, has_word(spot), describe(spot, now) -> holder, place_of(spot)
     //   hold(claim) -> grant, enqueue(claim)        at the end of the holders, of the queue
     //   enqueue_first(claim)                        before the queue
     //   promote(counter, since) -> claim            the first in the queue holds
@@ -287,10 +287,9 @@ private:
     // be released when it is no longer used.
     bool call_in(bool waits, instant at) {
         const auto first = kept().first_holder();  // what can be kept has the whole capacity
-        if (!first) return false;
+        if (!first || !kept().has_word(first)) return false;
         const auto& held = kept().at(first);
-        if (!held.word || !(waits ? take_or_want(*held.word, held.id) : take_if_idle(*held.word, held.id)))
-            return false;
+        if (!(waits ? take_or_want(*held.word, held.id) : take_if_idle(*held.word, held.id))) return false;
         remember(held.id, spi::release_answer::released, at.now);
         kept().remove(first);
         return true;
@@ -299,7 +298,7 @@ private:
     // What somebody began and did not live to finish. If he got as far as to remember the claim as ended, that is its end.
     void carry_through(instant at, effects& out) {
         const auto first = kept().first_holder();
-        if (!first) return;
+        if (!first || !kept().has_word(first)) return;
         const auto& held = kept().at(first);
         if (!held.over()) return;
         out.lost.push_back(notice_of(held));

@@ -73,6 +73,7 @@ private:
     }
     waiter_spot find_waiter(const claim_id& id) const noexcept { return queue_ ? queue_->find(id) : nullptr; }
     const kept_claim& at(holder_spot spot) const noexcept { return holders_[*spot]; }
+    bool has_word(holder_spot spot) const noexcept { return at(spot).word != nullptr; }
     mortise::holder describe(holder_spot spot, spi::time_point now) const { return at(spot).describe(now); }
     std::size_t place_of(waiter_spot spot) const noexcept { return queue_->place_of(spot->claim.id); }
     spi::grant hold(kept_claim&& granted);

@@ -65,7 +65,7 @@ base::kept_claim named_state::at(block_number n) const {
     c.detached = (b.flags & claim_block::detached) != 0;
     c.keeps = (b.flags & claim_block::keeps) != 0;
     if (b.has_word()) {
-        c.word = &b.word;  // the mapping lasts
+        c.word = &b.word;
     }
     if (b.lease != 0) c.lease = spi::duration{b.lease};
     c.counter = b.counter;
@@ -134,7 +134,9 @@ void named_state::give_word(claim_block& b) noexcept {
 spi::grant named_state::hold(const base::kept_claim& granted) {
     hint_ = write(granted);
     now_holds(hint_);
-    return at(hint_).grant();
+    spi::grant given = granted.grant();
+    given.word = has_word(hint_) ? &in_.claim(hint_).word : nullptr;  // the mapping lasts
+    return given;
 }
 
 void named_state::enqueue(const base::kept_claim& wanted) {

@@ -47,6 +47,7 @@ private:
     void enqueue(const base::kept_claim& wanted);
     void enqueue_first(const base::kept_claim& wanted);
     block_number next_holder(block_number n) const noexcept { return after(n); }
+    bool has_word(block_number n) const noexcept { return in_.claim(n).has_word(); }
     base::kept_claim promote(std::uint64_t counter, spi::time_point since) noexcept;
     void extend(block_number n, spi::duration lease, spi::time_point ends) noexcept;
     void remove(block_number n) noexcept;
