@@ -50,7 +50,7 @@ enum class release_mode { awaited, lazy };
 // as another client asks for the lock, the store tells the keeper, who gives it up: at once if it is idle, else with its next
 // unlock. A lock that others want every now and then is not kept for some time after each. Applies to the locks and read locks
 // that a mutex object takes with order::any, renew::on and hand_over::on; requires promises().keeps. Readers who keep their reads
-// do not disturb each other (on ZooKeeper they do). A keeper that is stopped delays others until its lease ends.
+// do not disturb each other. A keeper that is stopped delays others until its lease ends.
 struct keep {
     std::chrono::nanoseconds idle_for{};  // 1 ms to 60 s; zero: not at all
 

@@ -26,6 +26,9 @@ constexpr milliseconds watch_after{50};
 
 constexpr std::chrono::seconds between_retries{1};
 
+// At the line of a read that its client may keep.
+constexpr milliseconds between_looks{10};
+
 }  // namespace
 
 claims::claims(const settings& settings, const naming& names, const spi::context& context, session& servers,
@@ -181,12 +184,13 @@ void claims::node_changed(const std::string& path) {
         else
             run(claim, claim->machine.woken(), later);
     }
-    if (!kept.empty()) watch_kept(path, std::move(kept));
+    if (!kept.empty()) watch_kept_again(path, std::move(kept));
 }
 
 void claims::run(const claim_ptr& claim, const machine::actions& actions, deferred_calls& later,
                  const line_listing* line) {
-    claim->unasked = claim->keeps && claim->machine.holds() && line != nullptr && !line->wanted_since(claim->counter);
+    claim->unasked = claim->keeps && !claim->claimers.empty() && claim->machine.holds() && line != nullptr &&
+                     !line->wanted_since(claim->counter);
     for (const machine::action& action : actions) {
         if (action.ticket != 0)
             request(claim, action, later, line);
@@ -345,14 +349,22 @@ void claims::adopt(const claim_ptr& claim, machine::ticket ticket, const std::st
 void claims::describe(const claim_ptr& claim, const machine::action& action, const line_listing& line) {
     const node_name* first = action.verdict->holder ? line.find(*action.verdict->holder) : nullptr;
     const std::string node = first != nullptr ? claim->line + "/" + first->name : std::string{};
-    const bool nobody_waits = line.verdicts.all_hold();
+    const bool reads = first != nullptr && first->entry.weight < first->entry.capacity;
+    bool nobody_waits = false;
+    if (!claim->queues) {
+        std::vector<base::line_entry> others = entries_of(line.nodes);
+        std::erase_if(others, [&](const auto& one) { return one.id == claim->entry.id; });
+        nobody_waits = base::all_hold(others);
+    }
     look_up_holder(servers_, node,
-                   [this, claim, node, nobody_waits, floor = line.floor, ticket = action.ticket,
+                   [this, claim, node, reads, nobody_waits, floor = line.floor, ticket = action.ticket,
                     place = action.verdict->place](const request_status&, std::optional<holder> found, bool keeps) {
                        deferred_calls later;
                        const std::scoped_lock guard{mutex_};
+                       keeps = keeps && !names_.nests();
                        claim->behind_keeper = keeps && nobody_waits && !claim->queues;
-                       if (claim->behind_keeper) keepers_.ask(claim->line, floor, node);
+                       if (claim->behind_keeper || (keeps && reads && claim->queues))
+                           keepers_.ask(claim->line, floor, node);
                        run(claim, claim->machine.described(ticket, {.holder = std::move(found), .place = place}),
                            later);
                    });
@@ -490,7 +502,10 @@ void claims::watch_hold(const claim_ptr& claim) {
 
 // The client may keep these grants while nobody asks. Whether somebody does, each change of the line may say.
 void claims::watch_kept(const std::string& line, std::vector<claim_id> kept) {
-    for (const claim_id& id : kept) watches_.emplace(line, id);
+    for (const claim_id& id : kept) {
+        watches_.emplace(line, id);
+        if (const claim_ptr claim = known(id)) claim->looked = context_.clock.now();
+    }
     keepers_.listen(line, [this, line, kept = std::move(kept)](const line_listing* now) {
         deferred_calls later;
         const std::scoped_lock guard{mutex_};
@@ -503,6 +518,19 @@ void claims::watch_kept(const std::string& line, std::vector<claim_id> kept) {
                 watches_.erase(it);
             if (claim) tell_keeper(claim, later);
         }
+    });
+}
+
+// Not too often: readers come and go, and all who keep a read look.
+void claims::watch_kept_again(const std::string& line, std::vector<claim_id> kept) {
+    spi::time_point next = context_.clock.now();
+    for (const claim_id& id : kept)
+        if (const claim_ptr claim = known(id)) next = std::max(next, claim->looked + between_looks);
+    if (next <= context_.clock.now()) return watch_kept(line, std::move(kept));
+    context_.clock.at(next, [this, line, kept = std::move(kept)]() mutable {
+        if (closed_) return;
+        const std::scoped_lock guard{mutex_};
+        watch_kept(line, std::move(kept));
     });
 }
 

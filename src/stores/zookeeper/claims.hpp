@@ -68,6 +68,7 @@ private:
     void watch_leavers(const claim_ptr& claim, const line_listing& line);
     void watch_hold(const claim_ptr& claim);
     void watch_kept(const std::string& line, std::vector<claim_id> kept);
+    void watch_kept_again(const std::string& line, std::vector<claim_id> kept);
     void tell_keeper(const claim_ptr& claim, deferred_calls& later);
     void watch_holds_later();
     void retry_later(const claim_ptr& claim);

@@ -24,7 +24,9 @@ void keepers::ask(const std::string& path, const node_stat& floor, const std::st
     }
     const std::string sign = path + "/somebody-asks";
     const std::string mark = exchanged(floor) ? std::string{} : std::string{asked_mark};
-    servers_.transact({{.is = kind::set, .path = path, .data = mark, .version = floor.version},
+    // As long as that node is there, the line's is the one that was read.
+    servers_.transact({{.is = kind::check, .path = node},
+                       {.is = kind::set, .path = path, .data = mark, .version = floor.version},
                        {.is = kind::create, .path = sign},
                        {.is = kind::remove, .path = sign}},
                       [told = told_, place, node](const request_status& status, const std::string&, const node_stat&) {

@@ -1,6 +1,7 @@
 // Locks that their clients keep while they are idle: a keeper hears of whoever asks.
 //
-//   waits      it makes its node in the line, whose children the keeper watches
+//   waits      it makes its node in the line, whose children the keeper watches; and marks the line if the keeper reads, who may
+//              look when it is gone
 //   does not   it makes a node there and removes it, and marks the line's own node, in one transaction: the watch fires, and the
 //              mark says that it was no reader who came and went
 #pragma once

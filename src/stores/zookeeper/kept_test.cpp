@@ -6,11 +6,13 @@
 
 #include <mortise/error.hpp>
 #include <mortise/mutex.hpp>
+#include <mortise/shared_mutex.hpp>
 
 #include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <set>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 
@@ -21,6 +23,7 @@ namespace {
 
 using namespace servers;
 using testing::once;
+using testing::once_reading;
 using testing::tcp_proxy;
 using testing::way;
 
@@ -33,8 +36,8 @@ class zookeeper_kept : public on_one_server {
 protected:
     // How often the keeper locks it until somebody else has had it. If it is not told, it asks the servers after 1,023 turns.
     static constexpr std::size_t few = 900;
-    template <class Ask>
-    static std::size_t turns_until(mutex& m, std::chrono::milliseconds each, Ask others_get_it) {
+    template <class Guard = std::scoped_lock<mutex>, class Lock, class Ask>
+    static std::size_t turns_until(Lock& m, std::chrono::milliseconds each, Ask others_get_it) {
         std::atomic<bool> had{false};
         const std::jthread asks{[&] {
             while (!others_get_it()) std::this_thread::sleep_for(1ms);
@@ -42,11 +45,12 @@ protected:
         }};
         std::size_t turns = 0;
         for (; !had; ++turns) {
-            const std::scoped_lock guard{m};
+            const Guard guard{m};
             std::this_thread::sleep_for(each);
         }
         return turns;
     }
+    std::string data_of(const std::string& name) { return operator_.data(root_ + "/" + name); }
 
     client mine_{url()};
     client other_{url()};
@@ -114,6 +118,61 @@ TEST_F(zookeeper_kept, goes_to_who_asked_before_the_keeper_listened) {
     // When it is to be renewed, after some 400, it goes anyway.
     EXPECT_LT(turns_until(m, 10ms, [&] { return static_cast<bool>(other_.try_acquire("n")); }), 150u);
     proxy.delay(way::to_server, 0ms);
+}
+
+class zookeeper_kept_reads : public zookeeper_kept {
+protected:
+    // Other readers have come and gone meanwhile, which is nothing to the keeper.
+    void SetUp() override {
+        once_reading(ours_);
+        client third{url()};
+        shared_mutex beside{third, "n"};
+        for (int i = 0; i < 3; ++i) once_reading(beside);
+    }
+    // How often the keeper reads until then.
+    template <class Ask>
+    static std::size_t reads_until(shared_mutex& ours, Ask others_get_it) {
+        return turns_until<std::shared_lock<shared_mutex>>(ours, 1ms, others_get_it);
+    }
+
+    shared_mutex ours_{mine_, "n", kept_long()};
+    shared_mutex theirs_{other_, "n"};
+};
+
+TEST_F(zookeeper_kept_reads, go_to_a_writer_who_waits) {
+    EXPECT_LT(reads_until(ours_, [&] { return static_cast<bool>(theirs_.try_acquire({.wait = plenty})); }), few);
+}
+
+TEST_F(zookeeper_kept_reads, go_to_a_writer_who_asks_again_and_again) {
+    EXPECT_LT(reads_until(ours_, [&] { return static_cast<bool>(theirs_.try_acquire()); }), few);
+}
+
+TEST_F(zookeeper_kept_reads, go_to_a_writer_who_waited_and_has_left) {
+    ours_.lock_shared();
+    EXPECT_FALSE(theirs_.try_lock_for(50ms));
+    EXPECT_TRUE(eventually([&] { return data_of("n") == "a"; }));
+    ours_.unlock_shared();
+    EXPECT_TRUE(eventually([&] { return line("n").empty(); }));
+}
+
+TEST_F(zookeeper_kept_reads, are_asked_for_by_a_mark_that_hides_no_exchange) {
+    shared_mutex theirs{other_, "exchanged"};
+    theirs.lock_upgradeable();
+    theirs.upgrade();
+    theirs.downgrade_to_shared();
+    EXPECT_EQ(data_of("exchanged"), "");
+    shared_mutex ours{mine_, "exchanged", kept_long()};
+    const token kept_since = once_reading(ours);
+    theirs.unlock_shared();
+    EXPECT_LT(reads_until(ours,
+                          [&] {
+                              attempt got = theirs.try_acquire();
+                              if (!got) return false;
+                              EXPECT_EQ(data_of("exchanged"), "");
+                              EXPECT_GT(got->token(), kept_since);
+                              return true;
+                          }),
+              few);
 }
 
 TEST_F(zookeeper_kept, survives_that_the_connection_breaks) {

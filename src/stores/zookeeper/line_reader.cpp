@@ -31,7 +31,8 @@ void line_reader::send(const std::string& path) {
                         send(path);
                 }
             }
-            const line_listing line{.nodes = names_.read_line(names), .floor = stat};
+            // Where names are paths, the line's node may be somebody's with data of his own, and nothing is exchanged.
+            const line_listing line{.nodes = names_.read_line(names), .floor = names_.nests() ? node_stat{} : stat};
             for (callback& then : callbacks) then(reached->ok() ? status : *reached, line);
         });
 }

@@ -41,6 +41,7 @@ struct node_claim {
     bool watched = false;        // the node, while the lock is held
     bool unasked = false;        // as its line was last read: nobody but it has wanted the lock since it came
     bool behind_keeper = false;  // as its line was last read
+    spi::time_point looked{};    // at its line, to see who wants it
     spi::time_point until{};     // the end of its lease, as it was last renewed; zero: not granted yet
 
     std::vector<spi::reply<spi::claim_answer>> claimers{};

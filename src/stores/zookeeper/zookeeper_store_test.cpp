@@ -143,6 +143,18 @@ TEST_F(zookeeper_store, a_line_of_curators_is_kept_in_its_way) {
     EXPECT_EQ(pool.try_acquire().reason(), errc::unsupported);
 }
 
+TEST_F(zookeeper_store, a_path_of_curators_may_have_data_of_its_own) {
+    client locks{url() + "&protocol=curator"};
+    client others{url() + "&protocol=curator"};
+    hold mine = locks.acquire("orders");
+    auto waits = std::async(std::launch::async, [&] { return others.try_acquire("orders", {.wait = plenty}); });
+    EXPECT_TRUE(eventually([&] { return line("orders").size() == 2; }));
+    operator_.set(root_ + "/orders", "theirs");
+    mine.release();
+    EXPECT_TRUE(waits.get());
+    EXPECT_EQ(operator_.data(root_ + "/orders"), "theirs");
+}
+
 TEST_F(zookeeper_store, locks_of_curators_are_listed_wherever_their_paths_lead) {
     client locks{url() + "&protocol=curator"};
     const hold above = locks.acquire("orders");

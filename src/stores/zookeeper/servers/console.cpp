@@ -1,5 +1,6 @@
 #include "stores/zookeeper/servers/console.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -74,6 +75,18 @@ std::vector<std::string> console::children(const std::string& path) {
     std::vector<std::string> all(names.data, names.data + names.count);
     deallocate_String_vector(&names);
     return all;
+}
+
+std::string console::data(const std::string& path) {
+    std::string all(1'000'000, '\0');
+    int size = static_cast<int>(all.size());
+    demand(zoo_get(inside_->zk, path.c_str(), 0, all.data(), &size, nullptr), path);
+    all.resize(static_cast<std::size_t>(std::max(size, 0)));  // none: -1
+    return all;
+}
+
+void console::set(const std::string& path, const std::string& data) {
+    demand(zoo_set(inside_->zk, path.c_str(), data.data(), static_cast<int>(data.size()), -1), path);
 }
 
 std::int64_t console::owner(const std::string& path) {

@@ -17,8 +17,10 @@ public:
     ~console();
 
     std::vector<std::string> children(const std::string& path);  // none if there is no such node
-    std::int64_t owner(const std::string& path);                 // the session that the node ends with
-    void make_to_read(const std::string& path);                  // a node that everybody may read and nobody may change
+    std::string data(const std::string& path);
+    std::int64_t owner(const std::string& path);  // the session that the node ends with
+    void make_to_read(const std::string& path);   // a node that everybody may read and nobody may change
+    void set(const std::string& path, const std::string& data);
     void remove(const std::string& path);
 
     // Ends a session of somebody else's, as an operator would: takes it over and closes it.
