@@ -28,6 +28,8 @@
 namespace mortise::inline v0::stores::zookeeper {
 
 // The verbs of the store that are about single claims. Until the session is closed it calls back here.
+//
+// One class because requests, replies and watches of all claims meet in one table, under one mutex.
 class claims final : public session_listener {
 public:
     claims(const settings& settings, const naming& names, const spi::context& context, session& servers,
