@@ -36,8 +36,11 @@ protected:
     }
     // A store that tells nobody that others ask: it refuses to keep, which is all that there is to see.
     bool refused() const { return !can().keeps; }
-    // On memory: and host: reads ask the store, which is in the same memory.
-    bool keeps_reads() const { return can().store != "memory" && can().store != "host"; }
+    // In the same memory reads ask the store.
+    bool keeps_reads() const {
+        const std::string store = can().store;
+        return store == "redis" || store == "postgres" || store == "etcd" || store == "zookeeper";
+    }
     token once(mutex& m) const {
         const std::scoped_lock guard{m};
         EXPECT_TRUE(m.hold().valid());
