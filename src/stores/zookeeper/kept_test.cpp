@@ -115,7 +115,7 @@ TEST_F(zookeeper_kept, goes_to_who_asked_before_the_keeper_listened) {
     m.lock();
     EXPECT_EQ(other_.try_acquire("n").reason(), errc::busy);
     m.unlock();
-    // When it is to be renewed, after some 400, it goes anyway.
+    // When it is to be renewed, after some 300, it goes anyway.
     EXPECT_LT(turns_until(m, 10ms, [&] { return static_cast<bool>(other_.try_acquire("n")); }), 150u);
     proxy.delay(way::to_server, 0ms);
 }
